@@ -1,0 +1,58 @@
+// Joules for every operator, and the ledger that says where each measured joule went.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostics.h"
+#include "base/energy.h"
+#include "base/result.h"
+#include "meter/meter.h"
+#include "run/model.h"
+
+namespace joulediff::attribute {
+
+enum class Line { operators, static_busy, launch_gap, waiting, idle, overlap, unattributed };
+constexpr std::size_t kLines = 7;
+std::string_view name(Line line);  // "operators", "static", "launch_gap", ...
+
+// One boundary's energy for one step of the run. Every line but the last is computed without sight
+// of the total; the last is what remains, signed. They sum to `total`.
+struct Ledger {
+  Boundary boundary = Boundary::board;
+  meter::Meter meter;
+  Energy total;                        // per step
+  std::array<Energy, kLines> lines{};  // per step, indexed by Line
+  Seconds step_time;                   // wall time of a step in the trace pass
+  Seconds busy_time;                   // union of kernel time of a step
+};
+
+// What one operator costs in one step.
+struct OperatorCost {
+  Energy dynamic;    // above static power
+  Energy total;      // dynamic + static power over its share of busy time
+  Seconds seconds;   // its kernels' time (host time where there is no device)
+  bool known = false;
+};
+
+struct BlockCosts {
+  std::uint32_t order = 0;
+  std::vector<OperatorCost> operators;  // index: run::OperatorId
+  std::optional<Ledger> ledger;
+};
+
+struct Attribution {
+  meter::Meter meter;
+  std::vector<OperatorCost> operators;  // mean over the blocks
+  Ledger ledger;                        // mean over the blocks
+  std::vector<BlockCosts> blocks;       // the A/A spread of anything is taken over these
+  double recognised = 0;                // share of trace kernel time recognised; 1 without kernels
+  Energy per_work_unit;                 // ledger.total / work per step
+  Diagnostics diagnostics;
+};
+
+Result<Attribution> attribute(const run::Run& run);
+
+}  // namespace joulediff::attribute

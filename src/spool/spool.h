@@ -1,0 +1,119 @@
+// The spool: the append-only form in which recorders write, one file for each process.
+//
+// A header of 16 bytes, then records, each `u32 length, u32 type, payload, u32 crc` (little endian;
+// the CRC-32 covers length, type and payload). A reader takes whole records until the first that is
+// not: what a crashed program left is readable up to its last whole record. Payloads are packed
+// structures and strings; docs/recording.md lists them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace joulediff::spool {
+
+constexpr char kMagic[8] = {'J', 'D', 'S', 'P', 'O', 'O', 'L', '1'};
+
+enum class Type : std::uint32_t {
+  fact = 1,          // string topic, string json
+  step = 2,          // Step
+  tensor = 3,        // jd_tensor_info without its pointer, then sample_count floats
+  op = 4,            // u32 index, string name, u32 n, u64 inputs[n], u32 m, u64 outputs[m], string json
+  op_time = 5,       // OpTime[]
+  kernel_name = 6,   // u32 id, string name
+  kernel = 7,        // Kernel[]
+  correlation = 8,   // Correlation[]
+  replay = 9,        // u64 begin, u64 end, u64 count, string signature
+  dropped = 10,      // u64 kernels that the device's buffers lost
+};
+
+// Packed structures as they lie in the file; no padding by construction.
+struct Step { std::uint32_t pass, index; std::uint64_t begin_ns, end_ns; };
+struct OpTime { std::uint32_t step, index; std::uint64_t begin_ns, end_ns; };
+struct Kernel {
+  std::uint64_t start_ns, end_ns;
+  std::uint32_t name, correlation, pass, stream;
+  std::uint32_t grid[3], block[3];
+  std::uint32_t device, kind;  // kind: KernelKind
+};
+enum class KernelKind : std::uint32_t { kernel = 0, copy = 1, set = 2 };
+struct Correlation { std::uint32_t correlation, step, index, reserved; };
+
+// Writes records. Thread-safe; noexcept; a failed write (a full disk) is remembered in ok().
+class Writer {
+ public:
+  Writer() = default;
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  bool open(const char* path) noexcept;
+  bool ok() const noexcept { return fd_ >= 0 && !failed_; }
+  void append(Type type, std::string_view payload) noexcept;
+
+ private:
+  int fd_ = -1;
+  bool failed_ = false;
+};
+
+struct Record {
+  Type type;
+  std::string_view payload;
+};
+
+// What could be read of a spool, and whether it ended in a torn or damaged record.
+struct Contents {
+  std::vector<Record> records;  // views into the bytes given to read()
+  std::size_t whole_bytes = 0;
+  bool torn = false;
+};
+
+// False: not a spool at all.
+bool read(std::string_view bytes, Contents& contents);
+
+// Payload encoding: little-endian numbers; a string is u32 length and its bytes.
+class Packer {
+ public:
+  template <class T>
+  Packer& put(const T& value) {
+    bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  Packer& put(std::string_view text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    bytes_.append(text);
+    return *this;
+  }
+  std::string_view bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Every get returns false, and leaves its argument alone, where the payload is too short.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
+  template <class T>
+  bool get(T& value) {
+    if (rest_.size() < sizeof value) return false;
+    __builtin_memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+    return true;
+  }
+  bool get(std::string_view& text) {
+    std::uint32_t size = 0;
+    if (!get(size) || rest_.size() < size) return false;
+    text = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace joulediff::spool

@@ -27,6 +27,7 @@ enum class Type : std::uint32_t {
   correlation = 8,   // Correlation[]
   replay = 9,        // u64 begin, u64 end, u64 count, string signature
   dropped = 10,      // u64 kernels that the device's buffers lost
+  op_name = 11,      // u32 step, u32 index, string name: order pass, once for each (index, name)
 };
 
 // Packed structures as they lie in the file; no padding by construction.

@@ -1,0 +1,164 @@
+// Processor time of a process tree. A process's clock (clock_getcpuclockid) counts all its threads,
+// ended ones too, in nanoseconds; what its ended and awaited children used is in its stat line, in
+// ticks of 10 ms. The sum over the living is thus nearly all; where it falls all the same (a child
+// that nobody waits for, the rounding of a tick) the difference is kept, so the total never falls.
+#include "device/host.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sched.h>
+#include <sstream>
+#include <time.h>
+#include <unistd.h>
+
+namespace joulediff::device {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kReadsPerSearch = 10;  // a child found late is still counted from its start
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+std::optional<std::int64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::int64_t value = 0;
+  if (!(file >> value)) return std::nullopt;
+  return value;
+}
+
+// The numbers of /proc/PID/stat from the third field on; the second may hold any character.
+std::vector<std::int64_t> stat_fields(pid_t pid) {
+  const std::string line = first_line("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 > line.size()) return {};
+  std::istringstream rest(line.substr(name_end + 4));
+  std::vector<std::int64_t> fields;
+  for (std::int64_t value = 0; rest >> value;) fields.push_back(value);
+  return fields;
+}
+// Places in stat_fields().
+constexpr std::size_t kParent = 0;
+constexpr std::size_t kUserTime = 10;
+constexpr std::size_t kSystemTime = 11;
+constexpr std::size_t kChildrenUserTime = 12;
+constexpr std::size_t kChildrenSystemTime = 13;
+
+Nanoseconds from_ticks(std::int64_t ticks) {
+  static const std::int64_t per_second = std::max(1L, sysconf(_SC_CLK_TCK));
+  return ticks * (1'000'000'000 / per_second);
+}
+
+std::optional<Nanoseconds> time_of(pid_t pid) {
+  const std::vector<std::int64_t> fields = stat_fields(pid);
+  if (fields.size() <= kChildrenSystemTime) return std::nullopt;
+  const Nanoseconds children = from_ticks(fields[kChildrenUserTime] + fields[kChildrenSystemTime]);
+  clockid_t clock{};
+  timespec own{};
+  if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &own) == 0)
+    return own.tv_sec * 1'000'000'000 + own.tv_nsec + children;
+  return from_ticks(fields[kUserTime] + fields[kSystemTime]) + children;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  std::error_code error;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (fs::directory_iterator it(tasks, error), end; !error && it != end; it.increment(error)) {
+    std::ifstream file(it->path() / "children");
+    for (pid_t child = 0; file >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+bool kernel_lists_children() {
+  static const bool lists = fs::exists("/proc/self/task/" + std::to_string(getpid()) + "/children");
+  return lists;
+}
+
+// For kernels without /proc/PID/task/TID/children.
+std::multimap<pid_t, pid_t> children_by_parent() {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code error;
+  for (fs::directory_iterator it("/proc", error), end; !error && it != end; it.increment(error)) {
+    const pid_t pid = std::atoi(it->path().filename().c_str());
+    if (pid <= 0) continue;
+    if (const auto fields = stat_fields(pid); !fields.empty())
+      children.emplace(static_cast<pid_t>(fields[kParent]), pid);
+  }
+  return children;
+}
+
+}  // namespace
+
+void ProcessTree::find_members() {
+  members_ = {root_};
+  std::multimap<pid_t, pid_t> table;
+  if (!kernel_lists_children()) table = children_by_parent();
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (kernel_lists_children()) {
+      const std::vector<pid_t> children = children_of(members_[i]);
+      members_.insert(members_.end(), children.begin(), children.end());
+    } else {
+      const auto [begin, end] = table.equal_range(members_[i]);
+      for (auto child = begin; child != end; ++child) members_.push_back(child->second);
+    }
+  }
+}
+
+Nanoseconds ProcessTree::processor_time() {
+  if (reads_++ % kReadsPerSearch == 0) find_members();
+  Nanoseconds alive = 0;
+  for (pid_t pid : members_) alive += time_of(pid).value_or(0);
+  if (alive < last_) ended_ += last_ - alive;
+  last_ = alive;
+  return ended_ + alive;
+}
+
+HostInfo host_info() {
+  HostInfo info;
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0) info.name = name.data();
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; info.processor.empty() && std::getline(cpuinfo, line);)
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+      info.processor = line.substr(line.find(": ") + 2);
+  cpu_set_t allowed;
+  info.cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0
+                   ? static_cast<unsigned>(CPU_COUNT(&allowed))
+                   : static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return info;
+}
+
+std::optional<Rapl> Rapl::open(const std::string& root) {
+  Rapl rapl;
+  std::error_code error;
+  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+    const std::string folder = it->path().string();
+    if (!first_line(folder + "/name").starts_with("package")) continue;
+    const auto now = number_in(folder + "/energy_uj");
+    const auto range = number_in(folder + "/max_energy_range_uj");
+    if (now && range && *range > 0) rapl.packages_.push_back({folder + "/energy_uj", *range, *now});
+  }
+  if (rapl.packages_.empty()) return std::nullopt;
+  return rapl;
+}
+
+std::optional<std::int64_t> Rapl::energy() {
+  for (Package& package : packages_) {
+    const auto now = number_in(package.file);
+    if (!now) return std::nullopt;
+    total_ += *now >= package.last ? *now - package.last : *now + package.range - package.last;
+    package.last = *now;
+  }
+  return total_;
+}
+
+}  // namespace joulediff::device

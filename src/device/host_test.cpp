@@ -1,0 +1,103 @@
+#include "device/host.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sys/wait.h>
+#include <thread>
+#include <time.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+namespace joulediff::device {
+namespace {
+
+constexpr Nanoseconds kMillisecond = 1'000'000;
+
+void burn(Nanoseconds amount) {
+  timespec t{};
+  Nanoseconds begin = -1;
+  for (;;) {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    const Nanoseconds used = t.tv_sec * 1'000'000'000 + t.tv_nsec;
+    if (begin < 0) begin = used;
+    if (used - begin >= amount) return;
+  }
+}
+
+TEST(ProcessTree, CountsThreadsChildrenAndTheEnded) {
+  int ready[2], go[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t root = fork();
+  if (root == 0) {
+    char byte = 0;
+    std::thread(burn, 30 * kMillisecond).join();  // a thread that has ended
+    const pid_t gone = fork();
+    if (gone == 0) {
+      burn(30 * kMillisecond);
+      _exit(0);
+    }
+    waitpid(gone, nullptr, 0);  // a child that has ended
+    if (fork() == 0) {          // a child that lives
+      burn(30 * kMillisecond);
+      (void)!write(ready[1], "x", 1);
+      (void)!read(go[0], &byte, 1);
+      _exit(0);
+    }
+    (void)!read(go[0], &byte, 1);
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  ProcessTree tree(root);
+  const Nanoseconds alive = tree.processor_time();
+  EXPECT_GE(alive, 80 * kMillisecond);
+  EXPECT_LE(alive, 200 * kMillisecond);
+  (void)!write(go[1], "xx", 2);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOWAIT);
+  EXPECT_GE(tree.processor_time(), alive);  // a zombie keeps its time
+  waitpid(root, nullptr, 0);
+  EXPECT_GE(tree.processor_time(), alive);  // and so does nothing at all
+}
+
+TEST(HostInfo, NamesTheMachine) {
+  const HostInfo info = host_info();
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_GE(info.cores, 1u);
+}
+
+class RaplFolder : public testing::Test {
+ protected:
+  void SetUp() override { package(0, 999'000); }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void package(int index, std::int64_t energy) {
+    const auto folder = root_ / ("intel-rapl:" + std::to_string(index));
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "name") << "package-" << index << "\n";
+    std::ofstream(folder / "max_energy_range_uj") << 1'000'000 << "\n";
+    std::ofstream(folder / "energy_uj") << energy << "\n";
+  }
+  std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / ("rapl" + std::to_string(getpid()));
+};
+
+TEST_F(RaplFolder, SumsPackagesAcrossWraps) {
+  package(1, 5'000);
+  auto rapl = Rapl::open(root_);
+  ASSERT_TRUE(rapl);
+  EXPECT_EQ(rapl->energy(), 0);
+  package(0, 4'000);  // wrapped
+  package(1, 6'000);
+  EXPECT_EQ(rapl->energy(), 5'000 + 1'000);
+}
+
+TEST_F(RaplFolder, NothingWhereThereIsNoMeter) {
+  EXPECT_FALSE(Rapl::open(root_ / "missing"));
+  std::filesystem::remove(root_ / "intel-rapl:0" / "energy_uj");
+  EXPECT_FALSE(Rapl::open(root_));
+}
+
+}  // namespace
+}  // namespace joulediff::device

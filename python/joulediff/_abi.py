@@ -1,0 +1,100 @@
+"""The recorder's C ABI (include/joulediff/record.h) by ctypes.
+
+Nothing here raises once the library is loaded: the recorder is noexcept and switches itself off.
+"""
+
+import ctypes
+import json
+import os
+
+WARMUP, VALUES, ORDER, TRACE, REPLAY = range(5)
+COMPUTED, INPUT, PARAMETER, CONSTANT = range(4)
+MAX_DIMS = 8
+
+
+class Fingerprint(ctypes.Structure):
+    """jd_fingerprint; docs/fingerprint.md defines each field."""
+
+    _fields_ = [
+        *[(n, ctypes.c_uint64) for n in ("count", "nan", "positive_infinity", "negative_infinity")],
+        *[(n, ctypes.c_double) for n in ("mean", "mean_abs", "rms", "l4", "m3", "min", "max")],
+        *[(n, ctypes.c_uint32 * 2) for n in ("own", "bf16", "fp16")],
+        ("dtype", ctypes.c_uint8),
+        ("distinct", ctypes.c_uint8),
+        ("reserved", ctypes.c_uint8 * 6),
+    ]
+
+
+class TensorInfo(ctypes.Structure):
+    """jd_tensor_info: shape and stride in elements, `dims` of them."""
+
+    _fields_ = [
+        ("id", ctypes.c_uint64),
+        ("storage", ctypes.c_uint64),
+        ("version", ctypes.c_uint64),
+        ("offset", ctypes.c_int64),
+        ("dims", ctypes.c_uint32),
+        ("role", ctypes.c_uint32),
+        ("shape", ctypes.c_int64 * MAX_DIMS),
+        ("stride", ctypes.c_int64 * MAX_DIMS),
+        ("fingerprint", Fingerprint),
+        ("sample_count", ctypes.c_uint32),
+        ("reserved", ctypes.c_uint32),
+        ("sample", ctypes.POINTER(ctypes.c_float)),
+    ]
+
+
+_U32, _U64, _TEXT = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_char_p
+_IDS = ctypes.POINTER(ctypes.c_uint64)
+_SIGNATURES = {
+    "jd_active": (ctypes.c_int, []),
+    "jd_now": (_U64, []),
+    "jd_fact": (None, [_TEXT, _TEXT]),
+    "jd_step": (None, [_U32, _U32, _U64, _U64]),
+    "jd_tensor": (None, [ctypes.POINTER(TensorInfo)]),
+    "jd_operator": (None, [_U32, _TEXT, _IDS, _U32, _IDS, _U32, _TEXT]),
+    "jd_operator_begin": (None, [_U32, _U32, _TEXT]),
+    "jd_operator_end": (None, []),
+    "jd_kernels": (ctypes.c_int, [_U32]),
+    "jd_operator_seconds": (ctypes.c_double, [_U32]),
+    "jd_replay": (None, [_TEXT, _U64, _U64, _U64]),
+    "jd_flush": (None, []),
+}
+ABI = 1
+
+
+class Recorder:
+    """The loaded library. The C functions that need no conversion are its attributes."""
+
+    def __init__(self, library):
+        for name, (result, arguments) in _SIGNATURES.items():
+            function = getattr(library, name)
+            function.restype, function.argtypes = result, arguments
+            setattr(self, name.removeprefix("jd_"), function)
+        self._raw_fact, self.fact = self.fact, self._fact
+        self._raw_operator, self.operator = self.operator, self._operator
+
+    def _fact(self, topic, **fields):
+        self._raw_fact(topic.encode(), json.dumps(fields).encode())
+
+    def diagnostic(self, severity, rule, message):
+        """severity: note, warning or error; rule: a short stable name."""
+        self.fact("diagnostic", severity=severity, rule=rule, message=message)
+
+    def _operator(self, index, name, inputs, outputs, facts):
+        """inputs, outputs: sequences of value ids; facts: a JSON-able dict."""
+        ins, outs = (_U64 * len(inputs))(*inputs), (_U64 * len(outputs))(*outputs)
+        text = json.dumps(facts).encode()
+        self._raw_operator(index, name.encode(), ins, len(inputs), outs, len(outputs), text)
+
+
+def load():
+    """The recorder, or None where the environment asks for no recording or it cannot be had."""
+    path = os.environ.get("JOULEDIFF_LIBRARY")
+    if not os.environ.get("JOULEDIFF_SPOOL") or not path:
+        return None
+    try:
+        recorder = Recorder(ctypes.CDLL(path))
+    except (OSError, AttributeError):
+        return None
+    return recorder if recorder.active() == ABI else None

@@ -6,15 +6,19 @@
 // structures and strings; docs/recording.md lists them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace joulediff::spool {
 
+// The header: the magic, then the u32 process id and a u32 of zero.
 constexpr char kMagic[8] = {'J', 'D', 'S', 'P', 'O', 'O', 'L', '1'};
+constexpr std::size_t kHeaderBytes = 16;
 
 enum class Type : std::uint32_t {
   fact = 1,          // string topic, string json
@@ -42,7 +46,10 @@ struct Kernel {
 enum class KernelKind : std::uint32_t { kernel = 0, copy = 1, set = 2 };
 struct Correlation { std::uint32_t correlation, step, index, reserved; };
 
-// Writes records. Thread-safe; noexcept; a failed write (a full disk) is remembered in ok().
+// Writes records. Thread-safe; noexcept. What is appended goes to the file in pieces of about 64 KiB,
+// with flush(), and when the last piece is a quarter of a second old; every piece is whole records.
+// A failed write (a full disk) stops the writer for good, is remembered in ok(), and is told by a
+// last diagnostic in the file where that still fits.
 class Writer {
  public:
   Writer() = default;
@@ -51,12 +58,25 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   bool open(const char* path) noexcept;
-  bool ok() const noexcept { return fd_ >= 0 && !failed_; }
+  bool ok() const noexcept { return ok_; }
   void append(Type type, std::string_view payload) noexcept;
+  void flush() noexcept;
+
+  // For pthread_atfork: nobody is in the writer while the process forks, and the child neither
+  // writes to its parent's file nor keeps what the parent had buffered.
+  void before_fork() noexcept;
+  void after_fork(bool child) noexcept;
 
  private:
+  void write_out() noexcept;
+  void fail(std::size_t written) noexcept;
+
+  std::mutex mutex_;
+  std::atomic<bool> ok_ = false;
   int fd_ = -1;
-  bool failed_ = false;
+  std::uint64_t device_ = 0, inode_ = 0;  // of the file behind fd_
+  std::uint64_t written_at_ = 0;
+  std::string buffer_;
 };
 
 struct Record {

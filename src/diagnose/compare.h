@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "attribute/attribute.h"
@@ -15,7 +16,17 @@ namespace joulediff::diagnose {
 
 enum class Outcome { waste, trade_off, equal, undecided };
 enum class Side { a, b };
-enum class CauseKind { operators, redundant, layout, kernel, setting, argument, branch, host, waiting };
+enum class CauseKind {
+  operators,
+  redundant,
+  layout,
+  kernel,
+  setting,
+  argument,
+  branch,
+  host,
+  waiting
+};
 enum class CauseStanding { confirmed, likely, open };
 
 std::string_view name(Outcome);
@@ -39,8 +50,9 @@ struct Difference {
 // One side of a region.
 struct RegionSide {
   std::vector<run::OperatorId> operators;
-  Energy energy;     // per step
-  Seconds seconds;   // per step
+  Energy energy;      // per step
+  Seconds seconds;    // per step
+  bool known = true;  // false: an operator has no known cost, and `energy` is of the others
   std::optional<Place> where;        // innermost frame outside the runtimes
   std::optional<Place> called_from;  // innermost frame in the user's own tree
 };
@@ -52,13 +64,15 @@ struct RegionResult {
   Difference difference;
   std::optional<double> noise_floor;  // relative, from the spread between blocks of one side
   bool outputs_agree = true;
+  bool inputs_differ = false;
   match::MatchedBy matched_by = match::MatchedBy::value;
   Outcome outcome = Outcome::undecided;
 };
 
 struct Cause {
   CauseKind kind = CauseKind::operators;
-  std::string key;      // reference vocabulary: "operators:aten.gelu", "setting:float32_matmul_precision"
+  std::string
+      key;  // reference vocabulary: "operators:aten.gelu", "setting:float32_matmul_precision"
   std::string message;  // one line for a person
   CauseStanding standing = CauseStanding::open;
   std::optional<Place> where;
@@ -67,16 +81,16 @@ struct Cause {
 
 // Regions with the same cause at the same place (the layers of a model) are one finding.
 struct Finding {
-  std::size_t rank = 0;               // from 1
-  Side side = Side::a;                // the wasteful one
-  std::vector<std::size_t> regions;   // indices in Comparison::regions
+  std::size_t rank = 0;              // from 1
+  Side side = Side::a;               // the wasteful one
+  std::vector<std::size_t> regions;  // indices in Comparison::regions
   Outcome outcome = Outcome::waste;
-  Energy saving;                      // per step
-  double share_of_run = 0;            // of the wasteful side's measured energy
+  Energy saving;            // per step
+  double share_of_run = 0;  // of the wasteful side's measured energy
   Difference difference;
   Cause cause;
   std::string advice;
-  std::string known_issue;            // empty: none
+  std::string known_issue;  // empty: none
 };
 
 struct Unmatched {
@@ -90,8 +104,9 @@ struct Comparison {
   Unmatched unmatched_a;
   Unmatched unmatched_b;
   std::vector<Finding> findings;
-  Difference whole;          // per work unit
-  Difference gate;           // (B-A)/A per work unit
+  Difference whole;                   // per work unit
+  Difference gate;                    // (B-A)/A per work unit
+  std::optional<double> noise_floor;  // of the whole run; none: the gate is undecided
 };
 
 struct Inputs {

@@ -1,0 +1,389 @@
+// Tables are made from the lists of fields.h by three visitors: one declares columns, one binds
+// values, one reads them back and distrusts each. Every table has the ids 0, 1, 2, ... in order: a
+// repeated or missing row, or a page that a hostile file links twice, breaks that order and is
+// seen. The bytes are opened in memory, read-only, with everything switched off that a database
+// could use to act: triggers, views, extensions, attached files, functions in its schema. Before
+// any table is read its schema must be ours letter by letter.
+#include "run/database.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "base/format.h"
+#include "run/names.h"
+#include "run/tables.h"
+
+namespace joulediff::run {
+
+namespace {
+
+using run::fields;  // also of records that live outside this namespace
+
+template <class T>
+concept Coded = std::is_enum_v<T>;
+
+class Declarer {
+ public:
+  void operator()(const char* name, const std::string&) { column(name, "TEXT NOT NULL"); }
+  void operator()(const char* name, const Blob&) { column(name, "BLOB NOT NULL"); }
+  void operator()(const char* name, double) { column(name, "REAL NOT NULL"); }
+  template <std::integral T>
+  void operator()(const char* name, T) {
+    column(name, "INTEGER NOT NULL");
+  }
+  template <Coded T>
+  void operator()(const char* name, T) {
+    column(name, "INTEGER NOT NULL");
+  }
+  template <class Tag>
+  void operator()(const char* name, Id<Tag>) {
+    column(name, "INTEGER");
+  }
+  template <class T>
+  void operator()(const char* name, const std::vector<T>&) {  // "[1,2,3]"
+    column(name, "TEXT NOT NULL");
+  }
+  void operator()(const char* name, const std::vector<float>&) {  // how many; table sample has them
+    column(name, "INTEGER NOT NULL");
+  }
+  template <std::size_t N>
+  void operator()(const char* name, const std::array<std::uint32_t, N>&) {
+    for (std::size_t i = 0; i < N; ++i) column(fmt::format("{}_{}", name, i), "INTEGER NOT NULL");
+  }
+  const std::string& columns() const { return columns_; }
+  std::size_t count() const { return count_; }
+
+ private:
+  void column(std::string_view name, const char* type) {
+    columns_ += fmt::format(", \"{}\" {}", name, type);
+    ++count_;
+  }
+  std::string columns_;
+  std::size_t count_ = 0;
+};
+
+template <class T>
+Declarer declared() {
+  Declarer declarer;
+  const T record{};
+  fields(declarer, record);
+  return declarer;
+}
+
+std::int64_t number(std::int64_t value) {
+  return value;
+}
+template <class Tag>
+std::int64_t number(Id<Tag> id) {
+  return id.value;
+}
+
+class Binder {
+ public:
+  Binder(SQLite::Statement& statement, std::size_t id) : statement_(statement) {
+    (*this)("id", static_cast<std::int64_t>(id));
+  }
+  void operator()(const char*, const std::string& text) { statement_.bindNoCopy(next_++, text); }
+  void operator()(const char*, const Blob& blob) {
+    statement_.bindNoCopy(next_++, blob.bytes.data(), static_cast<int>(blob.bytes.size()));
+  }
+  void operator()(const char*, double value) { statement_.bind(next_++, value); }
+  template <std::integral T>
+  void operator()(const char*, T value) {  // uint64 by its bits
+    statement_.bind(next_++, static_cast<std::int64_t>(value));
+  }
+  template <Coded T>
+  void operator()(const char*, T value) {
+    statement_.bind(next_++, static_cast<std::int64_t>(value));
+  }
+  template <class Tag>
+  void operator()(const char*, Id<Tag> id) {
+    if (id.valid()) statement_.bind(next_, static_cast<std::int64_t>(id.value));
+    ++next_;
+  }
+  template <class T>
+  void operator()(const char*, const std::vector<T>& list) {
+    std::string text = "[";
+    for (const T& element : list) {
+      if (text.size() > 1) text += ',';
+      fmt::format_to(std::back_inserter(text), "{}", number(element));
+    }
+    statement_.bind(next_++, text + "]");
+  }
+  void operator()(const char* name, const std::vector<float>& sample) {
+    (*this)(name, static_cast<std::int64_t>(sample.size()));
+  }
+  template <std::size_t N>
+  void operator()(const char* name, const std::array<std::uint32_t, N>& values) {
+    for (const std::uint32_t value : values) (*this)(name, value);
+  }
+
+ private:
+  SQLite::Statement& statement_;
+  int next_ = 1;
+};
+
+// Reads the columns of one row; the first fault is kept, and nothing is read after it.
+class Reader {
+ public:
+  Reader(SQLite::Statement& statement, std::size_t id) : statement_(statement) {
+    std::int64_t found = -1;
+    (*this)("id", found);
+    if (fault_.empty() && found != static_cast<std::int64_t>(id)) {
+      fault_ = "its id is out of order";
+    }
+  }
+  const std::string& fault() const { return fault_; }
+
+  void operator()(const char* name, std::string& text) {
+    if (has(name, SQLITE_TEXT)) text = statement_.getColumn(next_ - 1).getString();
+  }
+  void operator()(const char* name, Blob& blob) {
+    if (has(name, SQLITE_BLOB)) blob.bytes = statement_.getColumn(next_ - 1).getString();
+  }
+  void operator()(const char* name, double& value) {
+    if (has(name, SQLITE_FLOAT)) value = statement_.getColumn(next_ - 1).getDouble();
+  }
+  template <std::integral T>
+  void operator()(const char* name, T& value) {
+    const std::int64_t found = integer(name);
+    if constexpr (sizeof(T) < sizeof found) {
+      const bool fits =
+          std::in_range<std::conditional_t<std::is_same_v<T, bool>, std::uint8_t, T>>(found) &&
+          (!std::is_same_v<T, bool> || found <= 1);
+      if (!fits) return out_of_range(name, found);
+    }
+    value = static_cast<T>(found);
+  }
+  template <Coded T>
+  void operator()(const char* name, T& value) {
+    const std::int64_t found = integer(name);
+    if (found < 0 || found >= static_cast<std::int64_t>(kNames<T>.size())) {
+      return out_of_range(name, found);
+    }
+    value = static_cast<T>(found);
+  }
+  template <class Tag>
+  void operator()(const char* name, Id<Tag>& id) {
+    if (fault_.empty() && statement_.getColumn(next_).isNull()) {
+      ++next_;
+      return;
+    }
+    const std::int64_t found = integer(name);
+    if (found < 0 || found >= std::int64_t{Id<Tag>::kNone}) return out_of_range(name, found);
+    id = Id<Tag>(static_cast<std::size_t>(found));
+  }
+  template <class T>
+  void operator()(const char* name, std::vector<T>& list) {
+    std::string text;
+    (*this)(name, text);
+    if (fault_.empty() && !parse(text, list)) fault(name, "not a list of numbers, or out of range");
+  }
+  void operator()(const char* name, std::vector<float>& sample) {
+    const std::int64_t found = integer(name);
+    if (found < 0 || found > static_cast<std::int64_t>(value::kSampleLimit)) {
+      return out_of_range(name, found);
+    }
+    sample.resize(static_cast<std::size_t>(found));
+  }
+  template <std::size_t N>
+  void operator()(const char* name, std::array<std::uint32_t, N>& values) {
+    for (std::uint32_t& value : values) (*this)(name, value);
+  }
+
+ private:
+  void fault(const char* name, std::string_view why) {
+    if (fault_.empty()) fault_ = fmt::format("column {}: {}", name, why);
+  }
+  void out_of_range(const char* name, std::int64_t found) {
+    fault(name, fmt::format("{} is out of range", found));
+  }
+  bool has(const char* name, int type) {
+    if (!fault_.empty()) return false;
+    if (statement_.getColumn(next_++).getType() == type) return true;
+    fault(name, "a value of another type, or none");
+    return false;
+  }
+  std::int64_t integer(const char* name) {
+    return has(name, SQLITE_INTEGER) ? statement_.getColumn(next_ - 1).getInt64() : 0;
+  }
+  template <class T>
+  static bool parse(std::string_view text, std::vector<T>& list) {
+    if (!text.starts_with('[') || !text.ends_with(']')) return false;
+    if (text == "[]") return true;
+    const char* at = text.data();
+    const char* const end = text.data() + text.size();
+    while (*at != ']') {
+      std::int64_t value = 0;
+      const auto [after, error] = std::from_chars(at + 1, end, value);
+      if (error != std::errc() || after == end || (*after != ',' && *after != ']')) return false;
+      at = after;
+      if constexpr (std::is_same_v<T, std::int64_t>) {
+        list.push_back(value);
+      } else {
+        if (value < 0 || value >= std::int64_t{T::kNone}) return false;
+        list.emplace_back(static_cast<std::size_t>(value));
+      }
+    }
+    return at + 1 == end;
+  }
+
+  SQLite::Statement& statement_;
+  int next_ = 0;
+  std::string fault_;
+};
+
+template <class T>
+void write_rows(SQLite::Database& database, const char* table, const std::vector<T>& list) {
+  std::string sql = fmt::format("INSERT INTO \"{}\" VALUES(?", table);
+  for (std::size_t i = declared<T>().count(); i > 0; --i) sql += ",?";
+  SQLite::Statement insert(database, sql + ")");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Binder binder(insert, i);
+    fields(binder, list[i]);
+    insert.exec();
+    insert.reset();
+    insert.clearBindings();
+  }
+}
+
+template <class T>
+Status read_rows(SQLite::Database& database, const char* table, std::vector<T>& list) {
+  SQLite::Statement select(database, fmt::format("SELECT * FROM \"{}\" ORDER BY id", table));
+  while (select.executeStep()) {
+    Reader reader(select, list.size());
+    T& record = list.emplace_back();
+    fields(reader, record);
+    if (!reader.fault().empty()) {
+      return fail(ExitCode::bad_input,
+                  fmt::format("table {}, row {}: {}", table, list.size() - 1, reader.fault()));
+    }
+  }
+  return {};
+}
+
+// What a hostile database may cost: work grows with its size, never without bound.
+struct Budget {
+  std::int64_t left = 0;
+  static constexpr int kOperations = 1000;
+  static int spend(void* budget) { return --static_cast<Budget*>(budget)->left < 0; }
+};
+
+void restrain(sqlite3* handle, Budget& budget) {
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_limit(handle, SQLITE_LIMIT_SQL_LENGTH, 64 << 10);
+  sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, 64);
+  sqlite3_limit(handle, SQLITE_LIMIT_EXPR_DEPTH, 16);
+  sqlite3_limit(handle, SQLITE_LIMIT_COMPOUND_SELECT, 1);
+  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_limit(handle, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+  sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
+  sqlite3_progress_handler(handle, Budget::kOperations, &Budget::spend, &budget);
+}
+
+Status check_schema(SQLite::Database& database) {
+  const auto bad = [](std::string message) {
+    return fail(ExitCode::bad_input, std::move(message));
+  };
+  if (database.execAndGet("PRAGMA application_id").getInt() != kApplicationId) {
+    return bad("it is an SQLite database of another program");
+  }
+  const std::int64_t version = database.execAndGet("PRAGMA user_version").getInt64();
+  if (version > kSchemaVersion) {
+    return bad(
+        fmt::format("a newer joulediff wrote it (format {}, this one reads up to {}); "
+                    "update joulediff to read it",
+                    version, kSchemaVersion));
+  }
+  if (version != kSchemaVersion) return bad(fmt::format("there is no format {}", version));
+  SQLite::Statement select(database, "SELECT type, sql FROM sqlite_master ORDER BY rowid");
+  std::size_t next = 0;
+  while (select.executeStep()) {
+    const std::string sql = select.getColumn(1).getString();
+    if (next == schema().size() || select.getColumn(0).getString() != "table" ||
+        sql != schema()[next]) {
+      return bad(fmt::format("its schema is not that of format {} (at entry {})", version, next));
+    }
+    ++next;
+  }
+  if (next != schema().size()) return bad(fmt::format("its table {} is missing", kTables[next]));
+  return {};
+}
+
+}  // namespace
+
+const std::vector<std::string>& schema() {
+  static const std::vector<std::string> kSchema = [] {
+    std::vector<std::string> list;
+    Tables tables;
+    each_table(tables, [&]<class T>(const char* table, std::vector<T>&) {
+      list.push_back(fmt::format("CREATE TABLE \"{}\"(\"id\" INTEGER PRIMARY KEY{})", table,
+                                 declared<T>().columns()));
+    });
+    return list;
+  }();
+  return kSchema;
+}
+
+Result<std::string> to_database(const Run& run) try {
+  Tables tables = tables_of(run);
+  SQLite::Database database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  database.exec("PRAGMA page_size = 1024");
+  database.exec("PRAGMA auto_vacuum = 0");
+  database.exec("PRAGMA encoding = 'UTF-8'");
+  SQLite::Transaction transaction(database);
+  database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  database.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  for (const std::string& table : schema()) database.exec(table);
+  each_table(tables,
+             [&](const char* table, const auto& list) { write_rows(database, table, list); });
+  transaction.commit();
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(
+      sqlite3_serialize(database.getHandle(), "main", &size, 0), &sqlite3_free);
+  if (!bytes) return fail(ExitCode::environment, "not enough memory for the run");
+  return std::string(reinterpret_cast<const char*>(bytes.get()), static_cast<std::size_t>(size));
+} catch (const SQLite::Exception& error) {
+  return fail(ExitCode::environment, fmt::format("the run does not fit: {}", error.what()));
+}
+
+Result<Run> from_database(std::string_view bytes) try {
+  Budget budget{.left = 10'000 + static_cast<std::int64_t>(bytes.size() / 8)};
+  SQLite::Database database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  sqlite3* const handle = database.getHandle();
+  restrain(handle, budget);
+  // SQLite takes a pointer to bytes that it may write to, and with READONLY does not.
+  auto* const data = reinterpret_cast<unsigned char*>(const_cast<char*>(bytes.data()));
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  if (sqlite3_deserialize(handle, "main", data, size, size, SQLITE_DESERIALIZE_READONLY) !=
+      SQLITE_OK) {
+    return fail(ExitCode::bad_input, "it holds no SQLite database");
+  }
+  database.exec("PRAGMA cell_size_check = 1");
+  JD_TRY(check_schema(database));
+  Tables tables;
+  Status status;
+  each_table(tables, [&](const char* table, auto& list) {
+    if (status) status = read_rows(database, table, list);
+  });
+  JD_TRY(std::move(status));
+  return run_of(std::move(tables));
+} catch (const SQLite::Exception& error) {
+  return fail(ExitCode::bad_input, fmt::format("its database is damaged: {}", error.what()));
+}
+
+}  // namespace joulediff::run

@@ -1,0 +1,28 @@
+// A run as the bytes of an SQLite database, and back. The database is never a file of its own: the
+// run file wraps it (run_file.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "run/model.h"
+
+namespace joulediff::run {
+
+constexpr std::uint32_t kSchemaVersion = 1;          // user_version, and the trailer's version
+constexpr std::int32_t kApplicationId = 0x4A6F756C;  // "Joul"
+
+// "CREATE TABLE ..." for each table, in order, as sqlite_master holds them.
+const std::vector<std::string>& schema();
+
+// Equal runs give equal bytes. The run must be valid.
+Result<std::string> to_database(const Run& run);
+
+// Typed and range-checked, but not yet validated. Bytes that are no SQLite database, that another
+// program or a newer Joulediff wrote, or whose schema is not exactly ours are errors.
+Result<Run> from_database(std::string_view bytes);
+
+}  // namespace joulediff::run

@@ -31,9 +31,9 @@ struct Ledger {
 
 // What one operator costs in one step.
 struct OperatorCost {
-  Energy dynamic;    // above static power
-  Energy total;      // dynamic + static power over its share of busy time
-  Seconds seconds;   // its kernels' time (host time where there is no device)
+  Energy dynamic;   // above static power
+  Energy total;     // dynamic + static power over its share of busy time
+  Seconds seconds;  // its kernels' time (host time where there is no device)
   bool known = false;
 };
 

@@ -1,12 +1,14 @@
 // From the raw series of a block to energy over a window.
 //
-// The board's energy counter moves about every 100 ms, so energy is read between its ticks: a window
-// is narrowed to the ticks inside it. The half width comes from the uncertainty of the tick times.
-// The host's meter is a model: processor time times watts of a busy core, an interval of its own.
+// The board's energy counter moves about every 100 ms, so energy is read between its ticks: a
+// window is narrowed to the ticks inside it. The half width comes from the uncertainty of the tick
+// times. The host's meter is a model: processor time times watts of a busy core, an interval of its
+// own.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "run/model.h"
@@ -15,11 +17,27 @@ namespace joulediff::meter {
 
 // What energy was read with, for every report: name, boundary and systematic error.
 struct Meter {
-  std::string name;          // "NVML energy counter", "host model"
+  std::string name;  // "NVML energy counter", "host model"
   Boundary boundary = Boundary::board;
   double systematic = 0.05;  // relative, of the gain; cancels in ratios on one board
   Standing standing = Standing::measured;
+  run::Source source = run::Source::nvml_energy;  // the series that it reads
 };
+
+// Watts of one busy core, of which the host model is made where nothing measures the host. Server
+// parts draw 2 to 4 W a core at full load for the core alone and 6 to 10 W with their share of
+// caches, fabric and memory; desktop parts up to 12 W. The middle is used, and the factor of two is
+// systematic: it is the same for every program on one machine, so it cancels in comparisons there.
+struct BusyCore {
+  Watts low{3};
+  Watts middle{6};
+  Watts high{12};
+};
+constexpr BusyCore kBusyCore;
+
+// After a change of load the board's power needs this long to settle.
+constexpr Nanoseconds kSettle = 300'000'000;
+Nanoseconds settle(const Meter& meter);  // kSettle, or 0 for the host's model
 
 // The best meter that the run's series allow; an error (environment) where there is none.
 Result<Meter> choose_meter(const run::Run& run);
@@ -38,8 +56,23 @@ constexpr int kMinimumTicks = 3;
 std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanoseconds begin,
                             Nanoseconds end);
 
+// The instants inside [begin, end] at which the meter was read: the longest stretch in which it
+// neither went back (a reset) nor leapt beyond what hardware can draw. Failed reads (0) are no
+// instants, nor are repeated values of a counter (a frozen counter has none).
+std::vector<Nanoseconds> ticks(const Meter& meter, const run::Block& block, Nanoseconds begin,
+                               Nanoseconds end);
+
+// The reading cut at its ticks into parts, each with at least kMinimumTicks of them; fewer than
+// three parts come back as none.
+std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading);
+
+// (integral of the driver's 20 ms power samples - reading) / reading: the two sources of one board
+// may disagree. None where the samples do not cover the reading.
+std::optional<double> ring_disagreement(const run::Block& block, const Reading& reading);
+
 // Power of a device that is awake and does next to nothing, from the block's static window, else
-// its idle window; with its interval. None where neither was recorded.
+// its idle window; with its interval. None where neither was recorded long enough. The host's model
+// has no static power: 0 W by definition.
 struct StaticPower {
   Watts watts;
   Watts half_width;

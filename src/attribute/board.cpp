@@ -1,0 +1,233 @@
+// The board's view of a block: kernels recognised, calls counted between two ticks of the counter,
+// one execution's energy from replay, or from the dynamic power of the replayed ones and time.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "attribute/conditions.h"
+#include "attribute/ledger.h"
+#include "attribute/replay.h"
+
+namespace joulediff::attribute {
+namespace {
+
+// Without a static or idle window: between nothing and the lowest power that the block ever saw.
+meter::StaticPower static_bound(const run::Block& block, const meter::Meter& meter) {
+  constexpr std::size_t kAtOnce = 4;
+  const auto times = meter::ticks(meter, block, block.begin, block.end);
+  std::optional<Watts> lowest;
+  for (std::size_t i = 0; i + kAtOnce < times.size(); i += kAtOnce)
+    if (const auto part = meter::read(meter, block, times[i], times[i + kAtOnce]))
+      lowest = std::min(lowest.value_or(part->power()), part->power());
+  const Watts half = lowest.value_or(Watts(0)) / 2;
+  return {half, half, "below the lowest power seen"};
+}
+
+// Dynamic watts of replayed operators while their kernels run, weighted by their time in the trace.
+struct TypicalPower {
+  double watts = 0;
+  double spread = 0;        // of one operator's, 95 %
+  double static_ratio = 0;  // replay seconds for each kernel second
+  std::size_t operators = 0;
+};
+
+TypicalPower typical_power(const std::vector<UnitCost>& units, const std::vector<Usage>& usage) {
+  TypicalPower result;
+  double weight = 0, sum = 0, squares = 0, static_seconds = 0;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (!units[i].known || usage[i].share <= 0) continue;
+    const double share = usage[i].share;
+    const double watts = units[i].joules * usage[i].calls / share;
+    weight += share;
+    sum += watts * share;
+    squares += watts * watts * share;
+    static_seconds += units[i].static_seconds * usage[i].calls;
+    ++result.operators;
+  }
+  if (result.operators == 0) return result;
+  result.watts = sum / weight;
+  result.static_ratio = static_seconds / weight;
+  const double deviation = std::sqrt(std::max(0.0, squares / weight - result.watts * result.watts));
+  // Of one or two operators nothing is known about the others but that they draw something.
+  constexpr std::size_t kEnough = 3;
+  result.spread = result.operators < kEnough ? result.watts : 2 * deviation;
+  return result;
+}
+
+std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
+                               const Replayed& replays, const Recognition& recognition,
+                               const std::vector<Usage>& usage, const meter::Reading& trace,
+                               const meter::StaticPower& floor, Diagnostics& diagnostics) {
+  std::vector<UnitCost> units(run.operators.size());
+  const std::size_t estimated_group = run.signatures.size();
+  double worst_clock = 0;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const run::SignatureId signature = run.operators[i].signature;
+    if (recognition.kernels_per_call[i] == 0 || usage[i].calls <= 0) continue;
+    if (!signature.valid() || !replays.by_signature[signature.index()]) continue;
+    const Execution& one = *replays.by_signature[signature.index()];
+    UnitCost& unit = units[i];
+    unit.known = true;
+    unit.joules = (one.energy.joules - floor.watts * one.seconds).value;
+    unit.half_width = one.energy.half_width().value;
+    unit.static_seconds = one.seconds.value;
+    unit.group = signature.index();
+    unit.standing = one.energy.standing;
+    // Work at another clock and voltage costs other joules, by about the same ratio.
+    const double clock = clock_difference(block, trace, one.readings);
+    unit.common = std::abs(unit.joules * clock);
+    if (std::abs(clock) > std::abs(worst_clock)) worst_clock = clock;
+  }
+  if (worst_clock != 0)
+    add(diagnostics, Severity::warning, "attribute.clock",
+        fmt::format("the SM clock in replay is up to {:+.1f} % off that of the trace; intervals "
+                    "are widened by it. Lock the clocks or lower the power to compare closely",
+                    100 * worst_clock));
+
+  const TypicalPower typical = typical_power(units, usage);
+  std::vector<bool> timed(units.size());
+  for (const run::OperatorId op : block.operator_times.op) timed[op.index()] = true;
+  const bool ordered = std::ranges::any_of(recognition.kernels_per_call,
+                                           [](std::uint32_t kernels) { return kernels > 0; });
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    UnitCost& unit = units[i];
+    if (unit.known) continue;
+    unit.group = estimated_group;
+    if (recognition.kernels_per_call[i] == 0) {
+      // A view, or a call that was watched and launched nothing, costs the board nothing.
+      unit.known = run.operators[i].view || (ordered && timed[i]);
+    } else if (usage[i].calls > 0 && typical.operators > 0) {
+      const double seconds = usage[i].share / usage[i].calls;
+      unit = {true,
+              typical.watts * seconds,
+              typical.spread * seconds,
+              0,
+              typical.static_ratio * seconds,
+              estimated_group,
+              Standing::estimated};
+    }
+  }
+  return units;
+}
+
+void warn_of_limits(const run::Block& block, const meter::Reading& trace, const Replayed& replays,
+                    Diagnostics& diagnostics) {
+  std::vector<meter::Reading> windows;
+  for (const auto& one : replays.by_signature)
+    if (one) windows.insert(windows.end(), one->readings.begin(), one->readings.end());
+  const auto in_trace = held_back(block, {trace}), in_replay = held_back(block, windows);
+  constexpr double kMatters = 0.1;
+  if (in_trace && in_replay && std::abs(*in_trace - *in_replay) > kMatters)
+    add(diagnostics, Severity::warning, "attribute.throttle",
+        fmt::format("a power or thermal limit held the device back for {:.0f} % of the trace and "
+                    "{:.0f} % of the replay: the replayed joules are of another operating point",
+                    100 * *in_trace, 100 * *in_replay));
+}
+
+void warn_of_sensors(const run::Block& block, const meter::Reading& trace, double step,
+                     Diagnostics& diagnostics) {
+  constexpr double kAgree = 0.05;
+  if (const auto off = meter::ring_disagreement(block, trace); off && std::abs(*off) > kAgree)
+    add(diagnostics, Severity::warning, "attribute.sources_disagree",
+        fmt::format("the integral of the board's power samples is {:+.1f} % off its energy "
+                    "counter over the trace: one of the two misreads this load",
+                    100 * *off));
+  if (const auto period = locked_period(step))
+    add(diagnostics, Severity::warning, "attribute.phase_lock",
+        fmt::format("a step takes {:.2f} ms, in lock with the sensor's {:.0f} ms: its energy may "
+                    "be misread by up to 10 %; change the step's length (batch) by some percent",
+                    1e3 * step, 1e3 * *period));
+}
+
+}  // namespace
+
+std::optional<BlockView> view_board(const run::Run& run, const run::Block& block,
+                                    const meter::Meter& meter, Diagnostics& diagnostics) {
+  const run::KernelSeries& trace = block.trace_kernels;
+  if (trace.size() == 0) {
+    add(diagnostics, Severity::warning, "attribute.no_trace",
+        "a block has no kernels of the trace pass; it is left out");
+    return std::nullopt;
+  }
+  Nanoseconds trace_end = 0;
+  for (std::size_t i = 0; i < trace.size(); ++i)
+    trace_end = std::max(trace_end, trace.start[i] + trace.duration[i]);
+  const auto reading = meter::read(meter, block, trace.start.front(), trace_end);
+  if (!reading) {
+    add(diagnostics, Severity::warning, "attribute.trace_too_short",
+        fmt::format("the trace of a block lasts {:.2f} s, in which the {} ticks fewer than {} "
+                    "times; the block is left out. Record more steps",
+                    to_seconds(trace_end - trace.start.front()).value, meter.name,
+                    meter::kMinimumTicks));
+    return std::nullopt;
+  }
+
+  // A block without an order pass is read with that of another block of the run.
+  Template step = step_template(run, block);
+  for (const run::Block& other : run.blocks)
+    if (step.size() == 0) step = step_template(run, other);
+  const Recognition recognition = recognise(run, block, step);
+  double steps = steps_between(recognition.marks, reading->begin, reading->end);
+  if (steps <= 0) {  // nothing recognised: the host's marks of the steps remain
+    for (const run::Step& one : block.steps) {
+      if (one.pass != run::Pass::trace || one.end <= one.begin) continue;
+      const Nanoseconds inside =
+          std::min(one.end, reading->end) - std::max(one.begin, reading->begin);
+      if (inside > 0) steps += to_seconds(inside) / to_seconds(one.end - one.begin);
+    }
+  }
+  if (steps <= 0) {
+    add(diagnostics, Severity::warning, "attribute.no_steps",
+        "the trace of a block cannot be divided into steps; the block is left out");
+    return std::nullopt;
+  }
+
+  BlockView view;
+  view.recognised = recognition.share;
+  if (const auto floor = meter::static_power(meter, block)) {
+    view.static_power = *floor;
+  } else {
+    view.static_power = static_bound(block, meter);
+    add(diagnostics, Severity::warning, "attribute.no_static",
+        fmt::format("neither a static nor an idle window was recorded: static power is only known "
+                    "to be below {:.0f} W, and the intervals say so",
+                    2 * view.static_power.watts.value));
+  }
+
+  Timeline spent = timeline(run, block, recognition, reading->begin, reading->end);
+  const Replayed replays = replayed(run, block, meter);
+  if (replays.refused > 0)
+    add(diagnostics, Severity::note, "attribute.replay_too_short",
+        fmt::format("{} operators were replayed too shortly for the meter; they are estimated by "
+                    "time. Give the recording a larger --budget",
+                    replays.refused));
+  view.units = units_of(run, block, replays, recognition, spent.usage, *reading, view.static_power,
+                        diagnostics);
+  for (Usage& usage : spent.usage)
+    usage = {usage.calls / steps, usage.seconds / steps, usage.share / steps,
+             usage.overlapped / steps};
+  view.step = {reading->energy / steps,
+               reading->seconds().value / steps,
+               spent.busy / steps,
+               spent.waiting / steps,
+               spent.launch_gap / steps,
+               spent.idle / steps,
+               (spent.busy + spent.waiting) / steps,
+               std::move(spent.usage)};
+
+  constexpr double kRecognised = 0.98;
+  if (recognition.share < kRecognised)
+    add(diagnostics, Severity::warning, "attribute.recognised",
+        fmt::format("{:.1f} % of kernel time was recognised; the rest is unattributed. The steps "
+                    "differ from those of the order pass: fix the input shapes or record more",
+                    100 * recognition.share));
+  if (block.dropped_kernels > 0)
+    add(diagnostics, Severity::warning, "record.dropped_kernels",
+        fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
+  warn_of_limits(block, *reading, replays, diagnostics);
+  warn_of_sensors(block, *reading, view.step.step, diagnostics);
+  return view;
+}
+
+}  // namespace joulediff::attribute

@@ -1,0 +1,175 @@
+// The host's view of a block: the trace pass by the host's own marks of its steps, one execution's
+// energy from replay, or from its time in the order pass and a watched power.
+//
+// Launch gaps are not told apart here: what the program does between its operators (the
+// interpreter, the data loader) is real work of the host, and it stays in `unattributed`, signed.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "attribute/conditions.h"
+#include "attribute/ledger.h"
+#include "attribute/replay.h"
+#include "meter/spread.h"
+
+namespace joulediff::attribute {
+namespace {
+
+// Seconds of each operator in one step of the order pass, without those of calls inside it;
+// negative where it was not seen.
+std::vector<double> own_seconds(const run::Block& block, std::size_t operators) {
+  const run::OperatorTimes& times = block.operator_times;
+  std::vector<std::size_t> order(times.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return times.begin[a] != times.begin[b] ? times.begin[a] < times.begin[b]
+                                            : times.end[a] > times.end[b];
+  });
+  std::vector<double> seconds(operators, 0);
+  std::vector<std::vector<std::uint32_t>> steps(operators);
+  std::vector<std::size_t> open;
+  for (const std::size_t i : order) {
+    while (!open.empty() && times.end[open.back()] <= times.begin[i]) open.pop_back();
+    const double length = to_seconds(times.end[i] - times.begin[i]).value;
+    if (!open.empty()) seconds[times.op[open.back()].index()] -= length;
+    seconds[times.op[i].index()] += length;
+    if (auto& seen = steps[times.op[i].index()]; seen.empty() || seen.back() != times.step[i])
+      seen.push_back(times.step[i]);
+    open.push_back(i);
+  }
+  for (std::size_t i = 0; i < operators; ++i)
+    seconds[i] = steps[i].empty() ? -1 : seconds[i] / static_cast<double>(steps[i].size());
+  return seconds;
+}
+
+struct Power {
+  double watts = 0;
+  double half_width = 0;
+  Standing standing = Standing::estimated;
+};
+
+// What the host draws while it works on operators, above its floor: in replay, else over the order
+// pass as a whole. Never from the trace, whose total the ledger explains.
+std::optional<Power> working_power(const run::Block& block, const meter::Meter& meter,
+                                   const Replayed& replays, const meter::StaticPower& floor) {
+  std::vector<double> watts;
+  double joules = 0, seconds = 0;
+  for (const auto& one : replays.by_signature) {
+    if (!one || one->seconds <= Seconds(0)) continue;
+    watts.push_back((one->energy.joules / one->seconds - floor.watts).value);
+    joules += one->energy.joules.value;
+    seconds += one->seconds.value;
+  }
+  const Standing standing = std::max(Standing::estimated, meter.standing);
+  constexpr std::size_t kEnough = 3;
+  if (!watts.empty()) {
+    const double mean = meter::mean(watts);
+    double squares = 0;
+    for (const double value : watts) squares += (value - mean) * (value - mean);
+    const double deviation = std::sqrt(squares / static_cast<double>(watts.size()));
+    const double middle = joules / seconds - floor.watts.value;
+    return Power{middle, watts.size() < kEnough ? std::abs(middle) : 2 * deviation, standing};
+  }
+  Nanoseconds begin = 0, end = 0;
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::order) continue;
+    begin = begin == 0 ? step.begin : std::min(begin, step.begin);
+    end = std::max(end, step.end);
+  }
+  const auto reading = meter::read(meter, block, begin, end);
+  if (!reading) return std::nullopt;
+  const double middle = (reading->power() - floor.watts).value;
+  return Power{middle, std::abs(middle), standing};
+}
+
+}  // namespace
+
+std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
+                                   const meter::Meter& meter, Diagnostics& diagnostics) {
+  Nanoseconds begin = 0, end = 0;
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::trace) continue;
+    begin = begin == 0 ? step.begin : std::min(begin, step.begin);
+    end = std::max(end, step.end);
+  }
+  const auto reading = meter::read(meter, block, begin, end);
+  if (!reading) {
+    add(diagnostics, Severity::warning, "attribute.trace_too_short",
+        fmt::format("the trace of a block lasts {:.2f} s, too short for {} readings of the {}; the "
+                    "block is left out. Record more steps",
+                    to_seconds(end - begin).value, meter::kMinimumTicks, meter.name));
+    return std::nullopt;
+  }
+  // The steps need not touch: what lies between two is no part of either.
+  double steps = 0;
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::trace || step.end <= step.begin) continue;
+    const Nanoseconds inside =
+        std::min(step.end, reading->end) - std::max(step.begin, reading->begin);
+    if (inside > 0) steps += to_seconds(inside) / to_seconds(step.end - step.begin);
+  }
+  if (steps <= 0) {
+    add(diagnostics, Severity::warning, "attribute.no_steps",
+        "the trace of a block cannot be divided into steps; the block is left out");
+    return std::nullopt;
+  }
+
+  BlockView view;
+  if (const auto floor = meter::static_power(meter, block)) {
+    view.static_power = *floor;
+  } else {
+    view.static_power = {Watts(0), Watts(0), "none recorded"};
+    add(diagnostics, Severity::warning, "attribute.no_static",
+        "neither a static nor an idle window was recorded: operators carry the host's static "
+        "power too");
+  }
+  const meter::StaticPower& floor = view.static_power;
+
+  const Replayed replays = replayed(run, block, meter);
+  const auto power = working_power(block, meter, replays, floor);
+  std::vector<double> seconds = own_seconds(block, run.operators.size());
+  view.units.resize(run.operators.size());
+  std::vector<Usage> usage(run.operators.size());
+  double busy = 0;
+  for (std::size_t i = 0; i < view.units.size(); ++i) {
+    const run::Operator& op = run.operators[i];
+    UnitCost& unit = view.units[i];
+    unit.group = run.signatures.size();
+    usage[i].calls = 1;
+    if (op.view) {  // moves no data; what its dispatch costs is the interpreter's
+      unit.known = true;
+      if (seconds[i] > 0) usage[i].seconds = seconds[i];
+    } else if (op.signature.valid() && replays.by_signature[op.signature.index()]) {
+      const Execution& one = *replays.by_signature[op.signature.index()];
+      unit = {true,
+              (one.energy.joules - floor.watts * one.seconds).value,
+              one.energy.half_width().value,
+              0,
+              one.seconds.value,
+              op.signature.index(),
+              one.energy.standing};
+      usage[i].seconds = seconds[i] >= 0 ? seconds[i] : one.seconds.value;
+    } else if (power && seconds[i] >= 0) {
+      unit = {true,
+              power->watts * seconds[i],
+              power->half_width * seconds[i],
+              0,
+              seconds[i],
+              run.signatures.size(),
+              power->standing};
+      usage[i].seconds = seconds[i];
+    }
+    usage[i].share = usage[i].seconds;
+    busy += usage[i].seconds;
+  }
+  view.step.total = reading->energy / steps;
+  view.step.step = reading->seconds().value / steps;
+  view.step.busy = view.step.step;
+  view.step.busy_time = std::min(busy, view.step.step);
+  view.step.usage = std::move(usage);
+  return view;
+}
+
+}  // namespace joulediff::attribute

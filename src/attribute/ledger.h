@@ -1,0 +1,52 @@
+// From what a step was and what one execution costs to the ledger of a block.
+#pragma once
+
+#include <vector>
+
+#include "attribute/attribute.h"
+#include "attribute/timeline.h"
+#include "meter/meter.h"
+
+namespace joulediff::attribute {
+
+// One execution of an operator above static power, with its error by origin: operators of the same
+// `group` are wrong by the same factor, `common` is shared by all, and `static_seconds` is how far
+// an error of the static power carries over.
+struct UnitCost {
+  bool known = false;
+  double joules = 0;
+  double half_width = 0;
+  double common = 0;
+  double static_seconds = 0;
+  std::size_t group = 0;
+  Standing standing = Standing::replayed;
+};
+
+// What one step was, read off without any operator's energy. Seconds per step.
+struct StepView {
+  Energy total;
+  double step = 0;
+  double busy = 0;
+  double waiting = 0;
+  double launch_gap = 0;
+  double idle = 0;
+  double busy_time = 0;
+  std::vector<Usage> usage;  // by operator, per step
+};
+
+BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
+                 const meter::StaticPower& static_power, const meter::Meter& meter);
+
+// Every view is of the trace pass of one block; none where it is too short for the meter.
+struct BlockView {
+  StepView step;
+  std::vector<UnitCost> units;
+  meter::StaticPower static_power;
+  double recognised = 1;
+};
+std::optional<BlockView> view_board(const run::Run& run, const run::Block& block,
+                                    const meter::Meter& meter, Diagnostics& diagnostics);
+std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
+                                   const meter::Meter& meter, Diagnostics& diagnostics);
+
+}  // namespace joulediff::attribute

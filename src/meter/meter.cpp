@@ -1,0 +1,77 @@
+#include "meter/meter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "meter/spread.h"
+#include "meter/window.h"
+
+namespace joulediff::meter {
+namespace {
+
+const Meter kBoardCounter{"NVML energy counter", Boundary::board, 0.05, Standing::measured,
+                          run::Source::nvml_energy};
+const Meter kPackageCounter{"RAPL package counter", Boundary::host, 0.05, Standing::measured,
+                            run::Source::rapl_package};
+const Meter kHostModel{"host model (processor time x watts of a busy core)", Boundary::host,
+                       kBusyCore.high / kBusyCore.middle - 1, Standing::modelled,
+                       run::Source::host_cpu};
+
+bool readable(const Meter& meter, const run::Run& run) {
+  return std::ranges::any_of(run.blocks, [&](const run::Block& block) {
+    return std::ranges::any_of(block.series, [&](const run::Series& series) {
+      return series.source == meter.source && !series.time.empty() &&
+             ticks(meter, block, series.time.front(), series.time.back()).size() >=
+                 static_cast<std::size_t>(kMinimumTicks);
+    });
+  });
+}
+
+// Power over all windows of one kind; what they, or their parts, differ by is its interval.
+std::optional<StaticPower> power_of(const Meter& meter, const run::Block& block,
+                                    run::ReplayKind kind, std::string origin) {
+  double joules = 0, seconds = 0, squares = 0, part_variance = 0;
+  std::vector<double> powers;
+  for (const Window& window : floor_windows(block, kind)) {
+    const auto reading = read(meter, block, window.begin + settle(meter), window.end);
+    if (!reading) continue;
+    joules += reading->energy.joules.value;
+    seconds += reading->seconds().value;
+    squares += std::pow(reading->energy.half_width().value, 2);
+    for (const Reading& part : parts(meter, block, *reading)) {
+      powers.push_back(part.power().value);
+      // A half width of 95 % is two standard deviations.
+      part_variance += std::pow(part.energy.half_width().value / part.seconds().value / 2, 2);
+    }
+  }
+  if (seconds == 0) return std::nullopt;
+  if (!powers.empty()) part_variance /= static_cast<double>(powers.size());
+  return StaticPower{
+      Watts(joules / seconds),
+      Watts(std::hypot(std::sqrt(squares) / seconds, spread_of_mean(powers, part_variance))),
+      std::move(origin)};
+}
+
+}  // namespace
+
+Nanoseconds settle(const Meter& meter) {
+  return meter.source == run::Source::host_cpu ? 0 : kSettle;
+}
+
+Result<Meter> choose_meter(const run::Run& run) {
+  for (const Meter& meter : {kBoardCounter, kPackageCounter, kHostModel})
+    if (readable(meter, run)) return meter;
+  return fail(ExitCode::environment,
+              "no meter: the run has neither an energy counter that moves (NVML, RAPL) nor "
+              "processor time; run `joulediff doctor` on the machine, then record again");
+}
+
+std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block) {
+  if (meter.source == run::Source::host_cpu)
+    return StaticPower{Watts(0), Watts(0), "none in the host model"};
+  if (auto power = power_of(meter, block, run::ReplayKind::static_power, "spinning kernel"))
+    return power;
+  return power_of(meter, block, run::ReplayKind::idle, "idle with context");
+}
+
+}  // namespace joulediff::meter

@@ -24,11 +24,11 @@ enum class MatchedBy { value, name };
 struct Region {
   std::vector<run::OperatorId> a;
   std::vector<run::OperatorId> b;
-  std::vector<std::size_t> inputs;   // indices of Match::anchors
+  std::vector<std::size_t> inputs;  // indices of Match::anchors
   std::vector<std::size_t> outputs;
   MatchedBy matched_by = MatchedBy::value;
-  bool inputs_differ = false;   // the two sides do not rest on the same anchors
-  bool outputs_agree = true;    // 99.9 %: |a-b| <= 0.01 max(|a|, |b|, rms); integers exactly
+  bool inputs_differ = false;  // the two sides do not rest on the same anchors
+  bool outputs_agree = true;   // 99.9 %: |a-b| <= 0.01 max(|a|, |b|, rms); integers exactly
 };
 
 struct Match {

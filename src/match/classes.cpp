@@ -1,0 +1,171 @@
+// Within a run two values are equal if their elements are, bit by bit: any tolerance would merge a
+// weight with itself one update later, and with it the whole graph. The one exception is a cast: a
+// node that turns x into x rounded to a coarser format makes no new value. Slices are values of
+// their own. Constants, single elements and tensors of one or two distinct values (masks, zeros)
+// belong to no class: too many of them are equal by chance.
+#include "match/classes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "match/geometry.h"
+
+namespace joulediff::match {
+namespace {
+
+using value::DType;
+using value::DTypeClass;
+using value::Fingerprint;
+
+// Beyond this a float is a mask, not a number: the least of float32 is a common one.
+constexpr float kMask = 1e30F;
+
+bool recognisable(const Fingerprint& f) {
+  return f.count > 1 && f.distinct >= 3 && f.dtype != DType::other;
+}
+
+class UnionFind {
+ public:
+  explicit UnionFind(std::size_t size) : parent_(size) {
+    for (std::uint32_t i = 0; i < size; ++i) parent_[i] = i;
+  }
+  std::uint32_t find(std::uint32_t i) {
+    while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
+    return i;
+  }
+  void join(std::uint32_t a, std::uint32_t b) {
+    a = find(a);
+    b = find(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+const Fingerprint& fingerprint_of(const run::Run& run, const Value& value) {
+  return run.tensors[value.tensors.front().index()].fingerprint;
+}
+
+// Whether `coarse` is `fine` rounded to its own format.
+bool rounded(const Fingerprint& fine, const Fingerprint& coarse) {
+  if (fine.count != coarse.count || fine.dtype == coarse.dtype) return false;
+  if (value::class_of(fine.dtype) != DTypeClass::real) return false;
+  if (coarse.dtype == DType::bfloat16) return fine.bf16 == coarse.bf16;
+  if (coarse.dtype == DType::float16) return fine.fp16 == coarse.fp16;
+  return false;
+}
+
+void join_casts(const run::Run& run, const Graph& graph, UnionFind& sets) {
+  std::vector<bool> taken(graph.values.size(), false);  // the class has its finer values already
+  for (const std::uint32_t n : graph.order) {
+    const Node& node = graph.nodes[n];
+    std::uint32_t source = kNone;
+    bool single = node.writes.size() == 1;
+    for (const std::uint32_t v : node.reads) {
+      if (graph.values[v].constant) continue;
+      single = single && source == kNone;
+      source = v;
+    }
+    if (!single || source == kNone) continue;
+    const std::uint32_t target = node.writes.front();
+    const Fingerprint& fine = fingerprint_of(run, graph.values[source]);
+    const Fingerprint& coarse = fingerprint_of(run, graph.values[target]);
+    if (!recognisable(fine) || !recognisable(coarse) || !rounded(fine, coarse)) continue;
+    const std::uint32_t set = sets.find(target);
+    if (taken[set] || sets.find(source) == set) continue;
+    sets.join(source, target);
+    taken[sets.find(source)] = true;
+  }
+}
+
+Geometry geometry_of(const run::Run& run, run::TensorId id, std::vector<std::int64_t> shape) {
+  const run::Tensor& tensor = run.tensors[id.index()];
+  Geometry g{id, std::move(shape), {}, {}, tensor.sample, {}, 0};
+  g.sorted = g.shape;
+  std::ranges::sort(g.sorted);
+  for (const auto& axis : value::sample_grid(g.shape)) {
+    g.grid.push_back(static_cast<std::uint32_t>(axis.size()));
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < g.sample.size(); ++i) {
+    float& x = g.sample[i];
+    if (std::abs(x) < kMask) {
+      squares += static_cast<double>(x) * x;
+      continue;
+    }
+    if (g.special.empty()) g.special.resize(g.sample.size());
+    g.special[i] = std::isnan(x) ? 3 : x > 0 ? 1 : 2;
+    x = 0;
+  }
+  g.norm = std::sqrt(squares);
+  return g;
+}
+
+void add_geometries(const run::Run& run, const Value& value, EqualClass& equal) {
+  for (const run::TensorId id : value.tensors) {
+    const run::Tensor& tensor = run.tensors[id.index()];
+    if (tensor.sample.empty()) continue;
+    std::vector<std::int64_t> shape = squeezed_shape(tensor);
+    if (std::ranges::any_of(equal.geometries,
+                            [&](const Geometry& g) { return g.shape == shape; })) {
+      continue;
+    }
+    Geometry g = geometry_of(run, id, std::move(shape));
+    std::size_t samples = 1;
+    for (const std::uint32_t k : g.grid) samples *= k;
+    if (samples == tensor.sample.size()) equal.geometries.push_back(std::move(g));
+  }
+}
+
+}  // namespace
+
+Classes equal_classes(const run::Run& run, const Graph& graph) {
+  using Key = std::tuple<value::Lanes, std::uint64_t, DTypeClass, std::uint64_t, std::uint64_t,
+                         std::uint64_t>;
+  const std::size_t size = graph.values.size();
+  UnionFind sets(size);
+  std::map<Key, std::uint32_t> seen;
+  std::vector<bool> eligible(size, false);
+  for (std::uint32_t v = 0; v < size; ++v) {
+    const Fingerprint& f = fingerprint_of(run, graph.values[v]);
+    if (graph.values[v].constant || !recognisable(f)) continue;
+    eligible[v] = true;
+    const auto [it, fresh] = seen.try_emplace(
+        {f.own, f.count, value::class_of(f.dtype), f.nan, f.positive_infinity, f.negative_infinity},
+        v);
+    if (!fresh) sets.join(it->second, v);
+  }
+  join_casts(run, graph, sets);
+
+  Classes result;
+  result.of_value.assign(size, kNone);
+  std::vector<std::uint32_t> of_set(size, kNone);
+  for (std::uint32_t v = 0; v < size; ++v) {
+    if (!eligible[v]) continue;
+    std::uint32_t& c = of_set[sets.find(v)];
+    if (c == kNone) {
+      c = static_cast<std::uint32_t>(result.classes.size());
+      result.classes.emplace_back();
+      result.classes.back().depth = std::numeric_limits<double>::infinity();
+    }
+    result.of_value[v] = c;
+    EqualClass& equal = result.classes[c];
+    equal.values.push_back(v);
+    double depth = 0;
+    for (const std::uint32_t n : graph.values[v].writers) {
+      depth = std::max(depth, (graph.nodes[n].depth + 1.0) / (graph.depth + 1.0));
+    }
+    if (depth < equal.depth) {
+      equal.depth = depth;
+      equal.tensor = graph.values[v].tensors.front();
+    }
+    add_geometries(run, graph.values[v], equal);
+  }
+  return result;
+}
+
+}  // namespace joulediff::match

@@ -1,0 +1,210 @@
+// From tensors to values. A tensor is a geometry over a version of a storage; what matters for the
+// dataflow is which elements it covers. Tensors with the same elements collapse to one value, which
+// makes views of whole tensors vanish from the graph (their nodes become aliases).
+//
+// A value that no operator returned has been made by memory: a cache is its old elements and the
+// slice that was written; a slice of a buffer outlives a write beside it. For such a value we walk
+// back over the versions of its storage, collect the writes that overlap it until something covers
+// it, and add a node that assembles it. So in-place operators need no case of their own anywhere.
+#include "match/graph.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "match/geometry.h"
+
+namespace joulediff::match {
+namespace {
+
+struct Stored {
+  std::uint64_t version;
+  ElementSet elements;
+  std::uint32_t value;
+};
+
+using Storages = std::map<std::uint64_t, std::vector<Stored>>;
+
+void add_once(std::vector<std::uint32_t>& list, std::uint32_t item) {
+  if (std::ranges::find(list, item) == list.end()) list.push_back(item);
+}
+
+Storages collapse(const run::Run& run, Graph& graph, std::vector<std::uint32_t>& value_of) {
+  std::map<std::tuple<std::uint64_t, std::uint64_t, ElementSet>, std::uint32_t> known;
+  Storages storages;
+  for (std::size_t t = 0; t < run.tensors.size(); ++t) {
+    const run::Tensor& tensor = run.tensors[t];
+    const auto [it, fresh] =
+        known.try_emplace({tensor.storage, tensor.version, element_set(tensor)},
+                          static_cast<std::uint32_t>(graph.values.size()));
+    if (fresh) {
+      graph.values.emplace_back();
+      storages[tensor.storage].push_back({tensor.version, std::get<2>(it->first), it->second});
+    }
+    graph.values[it->second].tensors.emplace_back(t);
+    value_of[t] = it->second;
+  }
+  return storages;
+}
+
+void connect(const run::Run& run, const std::vector<std::uint32_t>& value_of, Graph& graph) {
+  for (const run::Operator& op : run.operators) {
+    Node node;
+    node.free = op.view;
+    for (const run::TensorId t : op.inputs) add_once(node.reads, value_of[t.index()]);
+    for (const run::TensorId t : op.outputs) add_once(node.writes, value_of[t.index()]);
+    graph.nodes.push_back(std::move(node));
+  }
+}
+
+void link(Graph& graph, std::uint32_t n) {
+  const Node& node = graph.nodes[n];
+  for (const std::uint32_t v : node.writes) {
+    const bool alias = std::ranges::find(node.reads, v) != node.reads.end();
+    (alias ? graph.values[v].aliases : graph.values[v].writers).push_back(n);
+  }
+  for (const std::uint32_t v : node.reads) {
+    const bool alias = std::ranges::find(node.writes, v) != node.writes.end();
+    if (!alias || node.writes.size() > 1) graph.values[v].readers.push_back(n);
+  }
+}
+
+bool written(const Graph& graph, std::uint32_t value) {
+  return std::ranges::any_of(graph.values[value].writers,
+                             [&](std::uint32_t n) { return !graph.nodes[n].free; });
+}
+
+// The values that `whole` consists of, newest write first; `stored` is sorted by falling version.
+std::vector<std::uint32_t> parts_of(const Graph& graph, const std::vector<Stored>& stored,
+                                    const Stored& whole) {
+  std::vector<std::uint32_t> parts;
+  for (auto it = stored.begin(); it != stored.end();) {
+    const auto end =
+        std::find_if(it, stored.end(), [&](const Stored& s) { return s.version != it->version; });
+    if (it->version > whole.version) {
+      it = end;
+      continue;
+    }
+    const Stored* cover = nullptr;
+    for (auto s = it; s != end; ++s) {
+      // Of the same version only what somebody made can be older than `whole`.
+      const bool older = s->version < whole.version || !graph.values[s->value].writers.empty();
+      if (s->value == whole.value || !older) continue;
+      const Relation r = relation(s->elements, whole.elements);
+      if (r == Relation::covers) {
+        if (cover == nullptr || s->elements == whole.elements) cover = &*s;
+      } else if (r == Relation::overlaps && written(graph, s->value)) {
+        parts.push_back(s->value);
+      }
+    }
+    if (cover != nullptr) {
+      parts.push_back(cover->value);
+      break;
+    }
+    it = end;
+  }
+  return parts;
+}
+
+void assemble(Graph& graph, Storages& storages) {
+  std::vector<Node> made;
+  for (auto& [storage, stored] : storages) {
+    if (stored.size() < 2) continue;
+    std::ranges::stable_sort(stored, std::greater<>(), &Stored::version);
+    for (const Stored& s : stored) {
+      if (!graph.values[s.value].writers.empty()) continue;
+      std::vector<std::uint32_t> parts = parts_of(graph, stored, s);
+      if (parts.empty()) continue;
+      Node node;
+      node.reads = std::move(parts);
+      node.writes = {s.value};
+      node.free = true;
+      made.push_back(std::move(node));
+    }
+  }
+  for (Node& node : made) {
+    graph.nodes.push_back(std::move(node));
+    link(graph, static_cast<std::uint32_t>(graph.nodes.size() - 1));
+  }
+}
+
+// Depth first, so that any order of the recorded operators gives a topological one; an edge that
+// would close a cycle (a write that the recorder missed) is ignored.
+void sort(Graph& graph) {
+  enum class State : std::uint8_t { fresh, open, done };
+  std::vector<State> state(graph.nodes.size(), State::fresh);
+  std::vector<std::pair<std::uint32_t, bool>> stack;
+  for (std::uint32_t root = 0; root < graph.nodes.size(); ++root) {
+    stack.emplace_back(root, false);
+    while (!stack.empty()) {
+      const auto [n, leave] = stack.back();
+      stack.pop_back();
+      if (leave) {
+        state[n] = State::done;
+        graph.order.push_back(n);
+        continue;
+      }
+      if (state[n] != State::fresh) continue;
+      state[n] = State::open;
+      stack.emplace_back(n, true);
+      for (const std::uint32_t v : graph.nodes[n].reads) {
+        for (const std::uint32_t w : graph.values[v].writers) {
+          if (state[w] == State::fresh) stack.emplace_back(w, false);
+        }
+      }
+    }
+  }
+  graph.position.resize(graph.nodes.size());
+  for (std::uint32_t i = 0; i < graph.order.size(); ++i) graph.position[graph.order[i]] = i;
+}
+
+void describe(const run::Run& run, Graph& graph) {
+  for (Value& value : graph.values) {
+    const run::Role role = run.tensors[value.tensors.front().index()].role;
+    value.constant =
+        value.writers.empty() && (role == run::Role::parameter || role == run::Role::constant);
+  }
+  for (const std::uint32_t n : graph.order) {
+    Node& node = graph.nodes[n];
+    node.constant = true;
+    for (const std::uint32_t v : node.reads) {
+      node.constant = node.constant && graph.values[v].constant;
+      for (const std::uint32_t w : graph.values[v].writers) {
+        if (graph.position[w] < graph.position[n]) {
+          node.depth = std::max(node.depth, graph.nodes[w].depth + 1);
+        }
+      }
+    }
+    // What is made of no tensor is a constant only if the recorder says so: random numbers are not.
+    if (node.reads.empty()) {
+      node.constant = std::ranges::all_of(node.writes, [&](std::uint32_t v) {
+        return run.tensors[graph.values[v].tensors.front().index()].role == run::Role::constant;
+      });
+    }
+    for (const std::uint32_t v : node.writes) {
+      Value& value = graph.values[v];
+      if (std::ranges::find(value.writers, n) == value.writers.end()) continue;
+      value.constant = std::ranges::all_of(
+          value.writers, [&](std::uint32_t w) { return graph.nodes[w].constant; });
+    }
+    graph.depth = std::max(graph.depth, node.depth);
+  }
+}
+
+}  // namespace
+
+Graph make_graph(const run::Run& run) {
+  Graph graph;
+  graph.operators = run.operators.size();
+  graph.nodes.reserve(run.operators.size());
+  std::vector<std::uint32_t> value_of(run.tensors.size());
+  Storages storages = collapse(run, graph, value_of);
+  connect(run, value_of, graph);
+  for (std::uint32_t n = 0; n < graph.operators; ++n) link(graph, n);
+  assemble(graph, storages);
+  sort(graph);
+  describe(run, graph);
+  return graph;
+}
+
+}  // namespace joulediff::match

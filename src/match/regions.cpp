@@ -1,0 +1,297 @@
+// The slice of an anchor is everything between it and the anchors above it, on one side. Slices
+// overlap where an operator feeds several anchors; such anchors become one group if the group is
+// closed (nothing outside lies on a path between them), so that the groups stay in an order.
+// Otherwise the operator goes to the earliest group that needs it. Every operator's group is then
+// the earliest of those whose slices hold it, and every edge between operators leads to the same or
+// a later group: the regions partition the operators, count each once, and can be put in a line.
+//
+// Merging until both sides rest on the same anchors would swallow whole models; so a group is
+// merged with the anchors only one side rests on just where that ends the difference at once, and
+// is flagged otherwise.
+#include "match/regions.h"
+
+#include <algorithm>
+#include <set>
+
+#include "match/groups.h"
+
+namespace joulediff::match {
+namespace {
+
+template <class F>
+void for_each(const Bits& bits, F f) {
+  for (auto i = bits.find_first(); i != Bits::npos; i = bits.find_next(i)) {
+    f(static_cast<std::uint32_t>(i));
+  }
+}
+
+struct Slices {
+  const Graph& graph;
+  const PairOfValue& of;
+  std::vector<Bits> of_node;  // the pairs in whose slices a node is
+  std::vector<Bits> above;    // by pair: the pairs its slice rests on
+};
+
+Bits slices_of_value(const Slices& s, std::uint32_t v) {
+  Bits bits(s.above.size());
+  if (s.of[v] != kNone) return bits.set(s.of[v]);
+  for (const std::uint32_t n : s.graph.values[v].readers) bits |= s.of_node[n];
+  return bits;
+}
+
+Slices slices(const Graph& graph, const PairOfValue& of, std::size_t pairs) {
+  Slices s{graph, of, std::vector<Bits>(graph.nodes.size(), Bits(pairs)),
+           std::vector<Bits>(pairs, Bits(pairs))};
+  for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
+    if (graph.nodes[*it].constant) continue;
+    for (const std::uint32_t v : graph.nodes[*it].writes) {
+      const auto& aliases = graph.values[v].aliases;
+      if (std::ranges::find(aliases, *it) == aliases.end()) {
+        s.of_node[*it] |= slices_of_value(s, v);
+      }
+    }
+  }
+  for (std::uint32_t v = 0; v < graph.values.size(); ++v) {
+    for (const std::uint32_t n : graph.values[v].aliases) {
+      if (!graph.nodes[n].constant) s.of_node[n] |= slices_of_value(s, v);
+    }
+  }
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const std::uint32_t v : graph.nodes[n].reads) {
+      if (of[v] == kNone) continue;
+      for_each(s.of_node[n], [&](std::uint32_t p) {
+        if (p != of[v]) s.above[p].set(of[v]);
+      });
+    }
+  }
+  return s;
+}
+
+std::vector<double> places(const Slices& a, const Slices& b) {
+  std::vector<double> place(a.above.size(), 0);
+  for (const Slices* s : {&a, &b}) {
+    std::vector<double> first(place.size(), 1);
+    for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
+      const double at = static_cast<double>(s->graph.nodes[n].depth) / s->graph.depth;
+      for_each(s->of_node[n], [&](std::uint32_t p) { first[p] = std::min(first[p], at); });
+    }
+    for (std::size_t p = 0; p < place.size(); ++p) place[p] += first[p];
+  }
+  return place;
+}
+
+std::vector<std::uint32_t> groups_of(const Groups& groups, const Bits& pairs) {
+  std::vector<std::uint32_t> found;
+  for_each(pairs, [&](std::uint32_t p) { found.push_back(groups.of(p)); });
+  std::ranges::sort(found);
+  found.erase(std::ranges::unique(found).begin(), found.end());
+  return found;
+}
+
+void merge_shared(const Slices& a, const Slices& b, Groups& groups) {
+  std::set<Bits> shared;
+  for (const Slices* s : {&a, &b}) {
+    for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
+      if (!s->graph.nodes[n].free && s->of_node[n].count() > 1) shared.insert(s->of_node[n]);
+    }
+  }
+  std::vector<std::uint32_t> rank = groups.ranks();
+  using Entry = std::tuple<std::uint32_t, std::size_t, const Bits*>;
+  std::vector<Entry> sets;
+  for (const Bits& bits : shared) {
+    std::uint32_t first = kNone;
+    for_each(bits, [&](std::uint32_t p) { first = std::min(first, rank[groups.of(p)]); });
+    sets.emplace_back(first, bits.count(), &bits);
+  }
+  std::ranges::stable_sort(
+      sets, {}, [](const Entry& e) { return std::pair(std::get<0>(e), std::get<1>(e)); });
+  for (const auto& [first, count, bits] : sets) {
+    std::vector<std::uint32_t> together = groups_of(groups, *bits);
+    if (together.size() < 2) continue;
+    if (groups.closed(together)) {
+      groups.merge(together);
+      continue;
+    }
+    rank = groups.ranks();
+    std::ranges::sort(together, {}, [&](std::uint32_t g) { return rank[g]; });
+    std::uint32_t grown = together.front();
+    for (std::size_t i = 1; i < together.size(); ++i) {
+      if (groups.closed({grown, together[i]})) grown = groups.merge({grown, together[i]});
+    }
+  }
+}
+
+// What each group is made of, over both sides.
+struct Content {
+  std::vector<bool> costly;  // by pair: its slices hold an operator that moves data
+  std::vector<bool> any;     // by pair: its slices hold a node at all
+};
+
+Content content(const Slices& a, const Slices& b) {
+  Content c{std::vector<bool>(a.above.size(), false), std::vector<bool>(a.above.size(), false)};
+  for (const Slices* s : {&a, &b}) {
+    for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
+      for_each(s->of_node[n], [&](std::uint32_t p) {
+        c.any[p] = true;
+        if (!s->graph.nodes[n].free) c.costly[p] = true;
+      });
+    }
+  }
+  return c;
+}
+
+bool holds(const Groups& groups, std::uint32_t g, const std::vector<bool>& property) {
+  return std::ranges::any_of(groups.members(g), [&](std::uint32_t p) { return property[p]; });
+}
+
+// Groups of views alone join the one group they are views of.
+void merge_views(const Content& c, Groups& groups) {
+  const std::vector<std::uint32_t> rank = groups.ranks();
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    if (!groups.members(g).empty()) order.push_back(g);
+  }
+  std::ranges::sort(order, {}, [&](std::uint32_t g) { return rank[g]; });
+  for (const std::uint32_t g : order) {
+    if (groups.members(g).empty() || groups.above(g).count() != 1) continue;
+    if (!holds(groups, g, c.any) || holds(groups, g, c.costly)) continue;
+    const auto source = static_cast<std::uint32_t>(groups.above(g).find_first());
+    if (holds(groups, source, c.any)) groups.merge({source, g});
+  }
+}
+
+Bits inputs(const Slices& s, const Groups& groups, const std::vector<std::uint32_t>& merged) {
+  Bits above(s.above.size());
+  for (const std::uint32_t g : merged) {
+    for (const std::uint32_t p : groups.members(g)) above |= s.above[p];
+  }
+  for (const std::uint32_t g : merged) {
+    for (const std::uint32_t p : groups.members(g)) above.reset(p);
+  }
+  return above;
+}
+
+void merge_inputs(const Slices& a, const Slices& b, const Content& c, Groups& groups) {
+  for (std::uint32_t g = 0; g < groups.size(); ++g) {
+    if (groups.members(g).empty() || !holds(groups, g, c.any)) continue;
+    const Bits differ = inputs(a, groups, {g}) ^ inputs(b, groups, {g});
+    if (differ.none()) continue;
+    std::vector<std::uint32_t> merged = groups_of(groups, differ);
+    if (!std::ranges::all_of(merged, [&](std::uint32_t h) { return holds(groups, h, c.any); })) {
+      continue;
+    }
+    merged.push_back(g);
+    if (inputs(a, groups, merged) == inputs(b, groups, merged) && groups.closed(merged)) {
+      groups.merge(merged);
+    }
+  }
+}
+
+// The rank of each node's group; kNone: no group.
+std::vector<std::uint32_t> assign(const Slices& s, const Groups& groups,
+                                  const std::vector<std::uint32_t>& rank) {
+  const Graph& graph = s.graph;
+  std::vector<std::uint32_t> of(graph.nodes.size(), kNone);
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for_each(s.of_node[n], [&](std::uint32_t p) { of[n] = std::min(of[n], rank[groups.of(p)]); });
+  }
+  // Constants are charged to the first that uses them.
+  const auto first_reader = [&](std::uint32_t n) {
+    for (const std::uint32_t v : graph.nodes[n].writes) {
+      for (const std::uint32_t r : graph.values[v].readers) of[n] = std::min(of[n], of[r]);
+    }
+  };
+  for (const bool aliases : {false, true}) {
+    for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
+      const Node& node = graph.nodes[*it];
+      const bool alias = std::ranges::find_first_of(node.reads, node.writes) != node.reads.end();
+      if (node.constant && alias == aliases) first_reader(*it);
+    }
+  }
+  // Views that lead nowhere stay with what they show.
+  for (const std::uint32_t n : graph.order) {
+    const Node& node = graph.nodes[n];
+    if (of[n] != kNone || !node.free || node.reads.size() != 1) continue;
+    for (const std::uint32_t w : graph.values[node.reads.front()].writers) {
+      of[n] = std::min(of[n], of[w]);
+    }
+  }
+  return of;
+}
+
+struct Reads {
+  Bits pairs;                      // anchors read from other parts
+  std::set<std::uint32_t> hidden;  // parts whose unmatched values are read
+  bool foreign = false;            // an input of the program that has no partner is read
+  bool any = false;                // there are nodes at all
+};
+
+std::vector<Reads> reads_of(const SideView& side, const Slices& s, const Groups& groups,
+                            const std::vector<std::uint32_t>& rank,
+                            const std::vector<std::uint32_t>& of, std::size_t parts) {
+  std::vector<Reads> reads(parts, Reads{Bits(s.above.size()), {}, false, false});
+  for (std::uint32_t n = 0; n < s.graph.nodes.size(); ++n) {
+    if (of[n] == kNone || s.graph.nodes[n].constant) continue;
+    Reads& r = reads[of[n]];
+    r.any = true;
+    for (const std::uint32_t v : s.graph.nodes[n].reads) {
+      const Value& value = s.graph.values[v];
+      if (s.of[v] != kNone) {
+        if (rank[groups.of(s.of[v])] != of[n]) r.pairs.set(s.of[v]);
+      } else if (value.writers.empty()) {
+        r.foreign = r.foreign || side.classes.of_value[v] != kNone;
+      } else if (!value.constant) {
+        for (const std::uint32_t w : value.writers) {
+          if (of[w] != of[n]) r.hidden.insert(of[w]);
+        }
+      }
+    }
+  }
+  return reads;
+}
+
+}  // namespace
+
+Partition partition(const SideView& a, const SideView& b, const Ordered& ordered) {
+  const std::size_t pairs = ordered.pairs.size();
+  const Slices slices_a = slices(a.graph, ordered.of_a, pairs);
+  const Slices slices_b = slices(b.graph, ordered.of_b, pairs);
+  std::vector<Bits> above(pairs);
+  for (std::size_t p = 0; p < pairs; ++p) above[p] = slices_a.above[p] | slices_b.above[p];
+  Groups groups(above, places(slices_a, slices_b));
+  const Content c = content(slices_a, slices_b);
+  merge_shared(slices_a, slices_b, groups);
+  merge_views(c, groups);
+  merge_inputs(slices_a, slices_b, c, groups);
+
+  const std::vector<std::uint32_t> rank = groups.ranks();
+  std::vector<Part> parts(pairs);
+  Partition result;
+  const auto fill = [&](const SideView& side, const Slices& s,
+                        std::vector<std::uint32_t> Part::* list, std::vector<std::uint32_t>& rest) {
+    const std::vector<std::uint32_t> of = assign(s, groups, rank);
+    for (std::uint32_t n = 0; n < s.graph.operators; ++n) {
+      (of[n] == kNone ? rest : parts[of[n]].*list).push_back(n);
+    }
+    return reads_of(side, s, groups, rank, of, pairs);
+  };
+  const std::vector<Reads> reads_a = fill(a, slices_a, &Part::a, result.rest_a);
+  const std::vector<Reads> reads_b = fill(b, slices_b, &Part::b, result.rest_b);
+  for (std::uint32_t p = 0; p < pairs; ++p) {
+    if (c.any[p]) parts[rank[groups.of(p)]].outputs.push_back(p);
+  }
+  for (std::size_t i = 0; i < pairs; ++i) {
+    Part& part = parts[i];
+    if (part.a.empty() && part.b.empty()) continue;
+    const Reads& of_a = reads_a[i];
+    const Reads& of_b = reads_b[i];
+    for_each(of_a.pairs | of_b.pairs, [&](std::uint32_t p) { part.inputs.push_back(p); });
+    part.inputs_differ =
+        of_a.foreign || of_b.foreign ||
+        (of_a.any && of_b.any && (of_a.pairs != of_b.pairs || of_a.hidden != of_b.hidden));
+    result.parts.push_back(std::move(part));
+  }
+  return result;
+}
+
+}  // namespace joulediff::match

@@ -41,8 +41,21 @@ void put_record(std::string& bytes, Type type, std::string_view payload) {
   put(bytes, crc32(std::string_view(bytes).substr(begin)));
 }
 
+// A thread that is cancelled inside a noexcept function ends the whole program.
+class Uncancelled {
+ public:
+  Uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancelled() { pthread_setcancelstate(before_, nullptr); }
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+
+ private:
+  int before_ = 0;
+};
+
 // write() without the death that comes with exceeding RLIMIT_FSIZE. Returns the bytes written.
 std::size_t write_quietly(int fd, std::string_view bytes) {
+  const Uncancelled uncancelled;
   sigset_t quota, before;
   sigemptyset(&quota);
   sigaddset(&quota, SIGXFSZ);
@@ -75,6 +88,7 @@ Writer::~Writer() {
 bool Writer::open(const char* path) noexcept {
   const std::lock_guard lock(mutex_);
   if (fd_ >= 0) return ok_;
+  const Uncancelled uncancelled;
   fd_ = ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   struct stat file{};
   if (fd_ < 0 || fstat(fd_, &file) != 0) return false;

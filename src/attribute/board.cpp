@@ -18,8 +18,10 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
   const auto times = meter::ticks(meter, block, block.begin, block.end);
   std::optional<Watts> lowest;
   for (std::size_t i = 0; i + kAtOnce < times.size(); i += kAtOnce)
-    if (const auto part = meter::read(meter, block, times[i], times[i + kAtOnce]))
-      lowest = std::min(lowest.value_or(part->power()), part->power());
+    if (const auto part = meter::read(meter, block, times[i], times[i + kAtOnce])) {
+      const Watts at_most = part->energy.high / part->seconds();
+      lowest = std::min(lowest.value_or(at_most), at_most);
+    }
   const Watts half = lowest.value_or(Watts(0)) / 2;
   return {half, half, "below the lowest power seen"};
 }

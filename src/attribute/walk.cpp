@@ -29,19 +29,17 @@ class Walker {
   std::vector<std::int64_t> walk() {
     std::vector<std::int64_t> positions(stream_.size(), kUnmatched);
     std::size_t i = 0, next = 0;
-    std::size_t gap = 0;  // where in the stream the walk was lost; i while it is not
-    bool started = false;
+    std::size_t gap = 0;  // the first symbol of the stream that is not placed yet
     while (i < stream_.size()) {
       std::size_t back = i, place = next;
-      const bool found = (started && gap == i && stream_[i].exact == at(next).exact) ||
-                         (started && near(i, next, back, place)) ||
+      const bool found = (gap == i && stream_[i].exact == at(next).exact) ||
+                         (i - gap < kReach && near(i, next, back, place)) ||
                          far(i, next + (i - gap), next, place);
       if (!found) {
         ++i;
         continue;
       }
-      if (started && back - gap == place - next) match_by_name(positions, gap, back, next);
-      started = true;
+      if (back - gap == place - next) match_by_name(positions, gap, back, next);
       positions[back] = static_cast<std::int64_t>(place);
       next = place + 1;
       gap = i = back + 1;

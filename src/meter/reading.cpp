@@ -31,6 +31,9 @@ struct Scale {
   bool steps;                       // moves in ticks: a repeated value is no new reading
 };
 
+// A tick lies anywhere within its uncertainty; of the difference of two such errors 95 % are within
+// this many times the root of their squares.
+constexpr double kBothEnds = 1.1;
 // No board or package draws this much; what seems to is a counter that leapt.
 constexpr double kImplausibleWatts = 5000;
 // Ticks closer than this are judged over this time, since a late read shifts a tick.
@@ -129,7 +132,7 @@ std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanosec
   if (last.time <= first.time) return std::nullopt;
   const double joules = last.joules - first.joules;
   const double watts = joules / to_seconds(last.time - first.time).value;
-  const double half_width = watts * std::hypot(first.uncertainty, last.uncertainty) +
+  const double half_width = kBothEnds * watts * std::hypot(first.uncertainty, last.uncertainty) +
                             resolution(meter, block, first.time, last.time);
   return Reading{first.time, last.time,
                  Energy::around(Joules(joules), Joules(half_width), meter.standing)};

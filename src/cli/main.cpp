@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
 
   cli::Context context;
   cli::add_record(app, context);
+  cli::add_show(app, context);
+  cli::add_compare(app, context);
 
   // What follows "--" is somebody else's command line: it is not ours to parse.
   int ours = 1;

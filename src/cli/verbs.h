@@ -20,5 +20,7 @@ struct Context {
 };
 
 void add_record(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
+void add_compare(CLI::App& app, Context& context);
 
 }  // namespace joulediff::cli

@@ -64,4 +64,10 @@ Comparison compare(const Inputs& inputs) {
   return comparison;
 }
 
+Gate gate(const Comparison& comparison, double limit) {
+  if (!comparison.noise_floor) return Gate::undecided;
+  if (comparison.gate.low > limit) return Gate::failed;
+  return comparison.gate.high <= limit ? Gate::passed : Gate::undecided;
+}
+
 }  // namespace joulediff::diagnose

@@ -120,4 +120,10 @@ struct Inputs {
 
 Comparison compare(const Inputs& inputs);
 
+// Fails if B surely needs more than `limit` (0.05: 5 %) more than A per work unit, passes if it
+// surely does not; undecided else, and always without a noise floor.
+enum class Gate { passed, failed, undecided };
+Gate gate(const Comparison& comparison, double limit);
+std::string_view name(Gate);
+
 }  // namespace joulediff::diagnose

@@ -36,4 +36,13 @@ std::string_view name(CauseStanding standing) {
   return "?";
 }
 
+std::string_view name(Gate gate) {
+  switch (gate) {
+    case Gate::passed: return "passed";
+    case Gate::failed: return "failed";
+    case Gate::undecided: return "undecided";
+  }
+  return "?";
+}
+
 }  // namespace joulediff::diagnose

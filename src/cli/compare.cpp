@@ -1,0 +1,115 @@
+// joulediff compare: what differs between two recorded runs, and why.
+#include "diagnose/compare.h"
+
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "attribute/attribute.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "match/match.h"
+#include "report/page.h"
+#include "rules/rules.h"
+#include "run/run_file.h"
+
+namespace joulediff::cli {
+namespace {
+
+struct Options {
+  std::string a;
+  std::string b;
+  bool json = false;
+  std::string gate;
+  std::size_t top = 10;
+  std::vector<std::string> despite;
+};
+
+// "5%" or "0.05".
+Result<double> limit(const std::string& text) {
+  const bool percent = !text.empty() && text.back() == '%';
+  const std::string digits = percent ? text.substr(0, text.size() - 1) : text;
+  double value = 0;
+  if (!CLI::detail::lexical_cast(digits, value) || !(value >= 0 && value <= 1000))
+    return fail(ExitCode::usage, fmt::format("--gate {}: give a limit such as 5%", text));
+  return percent ? value / 100 : value;
+}
+
+// The rules named are taken as warnings; naming one that did not refuse the pair is a mistake.
+Status set_aside(rules::Verdict& verdict, const std::vector<std::string>& despite) {
+  for (const std::string& rule : despite) {
+    bool found = false;
+    for (Diagnostic& reason : verdict.reasons) {
+      if (reason.rule != rule || reason.severity != Severity::error) continue;
+      reason.severity = Severity::warning;
+      reason.message += " (compared despite it)";
+      found = true;
+    }
+    if (!found)
+      return fail(ExitCode::usage,
+                  fmt::format("--despite {}: no such rule refuses this comparison", rule));
+  }
+  verdict.ok = true;
+  for (const Diagnostic& reason : verdict.reasons)
+    verdict.ok = verdict.ok && reason.severity != Severity::error;
+  return {};
+}
+
+ExitCode code_of(diagnose::Gate gate) {
+  switch (gate) {
+    case diagnose::Gate::passed: return ExitCode::fine;
+    case diagnose::Gate::failed: return ExitCode::gate_failed;
+    case diagnose::Gate::undecided: return ExitCode::gate_undecided;
+  }
+  return ExitCode::gate_undecided;
+}
+
+Result<ExitCode> compare(const Options& options) {
+  report::Page page;
+  page.top = options.top;
+  page.colour = colour_wanted();
+  if (!options.gate.empty()) {
+    JD_ASSIGN(page.gate, limit(options.gate));
+  }
+  JD_ASSIGN(const run::Run a, run::read_run(options.a));
+  JD_ASSIGN(const run::Run b, run::read_run(options.b));
+  rules::Verdict verdict = rules::comparable(a, b);
+  JD_TRY(set_aside(verdict, options.despite));
+
+  Result<attribute::Attribution> cost_a = attribute::attribute(a);
+  Result<attribute::Attribution> cost_b = attribute::attribute(b);
+  page.a = {&a, cost_a ? &*cost_a : nullptr};
+  page.b = {&b, cost_b ? &*cost_b : nullptr};
+  diagnose::Comparison comparison;
+  comparison.comparable = verdict;
+  if (verdict.ok) {
+    if (!cost_a) return fail(std::move(cost_a).error().within(options.a));
+    if (!cost_b) return fail(std::move(cost_b).error().within(options.b));
+    const match::Match match = match::match(a, b);
+    comparison = diagnose::compare({a, b, *cost_a, *cost_b, match, verdict});
+  }
+  page.comparison = &comparison;
+  const std::string out = options.json ? report::json(page) : report::text(page);
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  if (!verdict.ok) return ExitCode::not_comparable;
+  return page.gate ? code_of(diagnose::gate(comparison, *page.gate)) : ExitCode::fine;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("compare", "Say where two recorded runs differ, and why");
+  verb->add_option("A", options->a, "a recorded run")->required();
+  verb->add_option("B", options->b, "another that did the same work")->required();
+  verb->add_flag("--json", options->json, "print joulediff.compare/1 instead of text");
+  verb->add_option("--gate", options->gate,
+                   "end with 1 if B surely needs more than this above A (5%), with 6 if undecided");
+  verb->add_option("--top", options->top, "rows of each table")->check(CLI::Range(1, 1000000));
+  verb->add_option("--despite", options->despite, "compare although this rule refuses")->take_all();
+  verb->callback([options, &context] { context.chosen = [options] { return compare(*options); }; });
+}
+
+}  // namespace joulediff::cli

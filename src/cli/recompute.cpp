@@ -1,0 +1,142 @@
+// The check reads the counter's own numbers at the two ticks that bound the trace, multiplies by
+// the source's unit and compares the power with the ledger's: it goes around the meter's model,
+// which only tells it the two ticks.
+#include "cli/recompute.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "meter/meter.h"
+
+namespace joulediff::cli {
+namespace {
+
+double joules_per_unit(run::Source source) {
+  if (source == run::Source::host_cpu) return 1e-9 * meter::kBusyCore.middle.value;
+  return source == run::Source::rapl_package ? 1e-6 : 1e-3;
+}
+
+// What the raw series says between two of its instants.
+std::optional<double> raw_joules(const run::Block& block, run::Source source, Nanoseconds begin,
+                                 Nanoseconds end) {
+  const auto series = std::ranges::find(block.series, source, &run::Series::source);
+  if (series == block.series.end()) return std::nullopt;
+  const auto at = [&](Nanoseconds time) -> std::optional<std::int64_t> {
+    const auto found = std::ranges::lower_bound(series->time, time);
+    if (found == series->time.end() || *found != time) return std::nullopt;
+    return series->value[static_cast<std::size_t>(found - series->time.begin())];
+  };
+  const auto first = at(begin);
+  const auto last = at(end);
+  if (!first || !last) return std::nullopt;
+  return joules_per_unit(source) * static_cast<double>(*last - *first);
+}
+
+std::string window_line(const std::string& what, const meter::Meter& meter, const run::Block& block,
+                        Nanoseconds begin, Nanoseconds end) {
+  const auto reading = meter::read(meter, block, begin, end);
+  if (!reading) return fmt::format("  {}: too short for the meter\n", what);
+  const std::size_t ticks = meter::ticks(meter, block, begin, end).size();
+  return fmt::format("  {}: {} readings from {:.6f} s to {:.6f} s, {} in {}, {}\n", what, ticks,
+                     to_seconds(reading->begin).value, to_seconds(reading->end).value,
+                     format(reading->energy), format(reading->seconds()), format(reading->power()));
+}
+
+struct Window {
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+};
+
+Window trace_window(const run::Block& block, Boundary boundary) {
+  const run::KernelSeries& trace = block.trace_kernels;
+  Window window;
+  if (boundary == Boundary::board && trace.size() > 0) {
+    window.begin = trace.start.front();
+    for (std::size_t i = 0; i < trace.size(); ++i)
+      window.end = std::max(window.end, trace.start[i] + trace.duration[i]);
+    return window;
+  }
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::trace) continue;
+    window.begin = window.begin == 0 ? step.begin : std::min(window.begin, step.begin);
+    window.end = std::max(window.end, step.end);
+  }
+  return window;
+}
+
+Result<std::string> recompute_block(const run::Run& run, const run::Block& block,
+                                    const attribute::BlockCosts& costs, const meter::Meter& meter) {
+  std::string out = fmt::format("block {}: {}\n", block.order, meter.name);
+  const Window trace = trace_window(block, meter.boundary);
+  out += window_line("trace", meter, block, trace.begin, trace.end);
+  const auto reading = meter::read(meter, block, trace.begin, trace.end);
+  const auto raw = reading ? raw_joules(block, meter.source, reading->begin, reading->end)
+                           : std::optional<double>();
+  if (!raw) return fail(ExitCode::bad_input, out + "the ledger's window is not in the raw samples");
+  const double raw_watts = *raw / reading->seconds().value;
+  const double ledger_watts = (costs.ledger->total.joules / costs.ledger->step_time).value;
+  out += fmt::format("  ledger: {} a step of {}, {}\n", format(costs.ledger->total),
+                     format(costs.ledger->step_time), format(Watts(ledger_watts)));
+  constexpr double kRounding = 1e-6;
+  if (!(std::abs(raw_watts - ledger_watts) <= kRounding * std::abs(raw_watts)))
+    return fail(ExitCode::bad_input,
+                fmt::format("block {}: the raw samples give {}, the ledger {}", block.order,
+                            format(Watts(raw_watts)), format(Watts(ledger_watts))));
+  std::vector<Window> replays(run.signatures.size());
+  std::vector<std::uint64_t> counts(run.signatures.size());
+  for (const run::Replay& replay : block.replays) {
+    if (replay.kind != run::ReplayKind::op) {
+      out += window_line(replay.kind == run::ReplayKind::idle ? "idle" : "static", meter, block,
+                         replay.begin, replay.end);
+      continue;
+    }
+    Window& window = replays[replay.signature.index()];
+    window.begin = window.begin == 0 ? replay.begin : std::min(window.begin, replay.begin);
+    window.end = std::max(window.end, replay.end);
+    counts[replay.signature.index()] += replay.count;
+  }
+  for (std::size_t i = 0; i < replays.size(); ++i)
+    if (counts[i] > 0)
+      out += window_line(fmt::format("replay of {} x {}", format_count(counts[i]),
+                                     truncated(printable(run.signatures[i].text), 40)),
+                         meter, block, replays[i].begin, replays[i].end);
+  return out;
+}
+
+bool same(const Energy& x, const Energy& y) {
+  return x.joules == y.joules && x.low == y.low && x.high == y.high && x.standing == y.standing;
+}
+
+}  // namespace
+
+Result<std::string> recompute(const run::Run& run, const attribute::Attribution& cost) {
+  std::string out;
+  for (const attribute::BlockCosts& costs : cost.blocks) {
+    const auto block = std::ranges::find(run.blocks, costs.order, &run::Block::order);
+    if (block == run.blocks.end() || !costs.ledger) continue;
+    JD_ASSIGN(const std::string lines, recompute_block(run, *block, costs, cost.meter));
+    out += lines;
+  }
+  JD_ASSIGN(const attribute::Attribution again, attribute::attribute(run));
+  std::size_t equal = same(again.ledger.total, cost.ledger.total) ? 1 : 0;
+  for (std::size_t i = 0; i < cost.operators.size(); ++i)
+    equal += same(again.operators[i].total, cost.operators[i].total) ? 1 : 0;
+  if (equal != cost.operators.size() + 1)
+    return fail(ExitCode::bad_input, "a second pass over the raw samples gives other energies");
+  out += fmt::format("second pass: {} energies, all equal\n", equal);
+  const auto noted = run.manifest.facts.find("energy.total");
+  if (noted == run.manifest.facts.end()) return out;
+  const double stored = std::strtod(noted->second.c_str(), nullptr);
+  constexpr double kDigits = 1e-3;
+  if (!(std::abs(stored - cost.ledger.total.joules.value) <= kDigits * std::abs(stored)))
+    return fail(ExitCode::bad_input,
+                fmt::format("the recorder noted {} a step, the raw samples give {}",
+                            format(Joules(stored)), format(cost.ledger.total.joules)));
+  return out + fmt::format("recorder: {} a step, equal\n", format(Joules(stored)));
+}
+
+}  // namespace joulediff::cli

@@ -1,0 +1,56 @@
+// joulediff show: where one run's joules go.
+#include <cstdio>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "attribute/attribute.h"
+#include "cli/recompute.h"
+#include "cli/terminal.h"
+#include "cli/verbs.h"
+#include "report/page.h"
+#include "run/run_file.h"
+
+namespace joulediff::cli {
+namespace {
+
+struct Options {
+  std::string run;
+  bool json = false;
+  bool recompute = false;
+  std::size_t operators = 20;
+};
+
+Result<ExitCode> show(const Options& options) {
+  JD_ASSIGN(const run::Run run, run::read_run(options.run));
+  JD_ASSIGN(const attribute::Attribution cost, attribute::attribute(run));
+  if (options.recompute) {
+    JD_ASSIGN(const std::string lines, recompute(run, cost));
+    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    return ExitCode::fine;
+  }
+  report::Page page;
+  page.a = {&run, &cost};
+  page.top = options.operators;
+  page.colour = colour_wanted();
+  const std::string out = options.json ? report::json(page) : report::text(page);
+  std::fwrite(out.data(), 1, out.size(), stdout);
+  return ExitCode::fine;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  auto* verb = app.add_subcommand("show", "Say where one recorded run's joules go");
+  verb->add_option("RUN", options->run, "a recorded run")->required();
+  verb->add_flag("--json", options->json, "print joulediff.show/1 instead of text");
+  verb->add_flag("--recompute", options->recompute,
+                 "take the energy again from the raw samples and check that it agrees")
+      ->excludes("--json");
+  verb->add_option("--operators", options->operators, "rows of the table of operators")
+      ->check(CLI::Range(1, 1000000));
+  verb->callback([options, &context] { context.chosen = [options] { return show(*options); }; });
+}
+
+}  // namespace joulediff::cli

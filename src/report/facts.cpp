@@ -1,0 +1,119 @@
+#include "report/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "diagnose/costs.h"
+#include "diagnose/evidence.h"
+#include "diagnose/place.h"
+
+namespace joulediff::report {
+namespace {
+
+std::string where_key(const std::optional<diagnose::Place>& where) {
+  return where ? where->file + ":" + std::to_string(where->line) : std::string();
+}
+
+std::string names(const run::Run& run, const diagnose::RegionSide& side) {
+  std::string key;
+  for (const run::OperatorId id : side.operators)
+    if (!run.operators[id.index()].view) key += run.operators[id.index()].name + " ";
+  return key;
+}
+
+}  // namespace
+
+std::vector<OperatorRow> operator_rows(const Subject& subject) {
+  if (subject.cost == nullptr) return {};
+  const run::Run& run = *subject.run;
+  std::map<std::string, std::vector<run::OperatorId>> calls;
+  for (std::size_t i = 0; i < run.operators.size(); ++i)
+    if (!run.operators[i].view)
+      calls[diagnose::base_name(run.operators[i].name)].push_back(run::OperatorId(i));
+  std::vector<OperatorRow> rows;
+  for (const auto& [operator_name, ids] : calls) {
+    const diagnose::Measured measured = diagnose::cost(run, *subject.cost, ids);
+    const auto dearest =
+        std::max_element(ids.begin(), ids.end(), [&](run::OperatorId x, run::OperatorId y) {
+          return subject.cost->operators[x.index()].total.joules <
+                 subject.cost->operators[y.index()].total.joules;
+        });
+    OperatorRow row{operator_name,
+                    ids.size(),
+                    measured.energy(),
+                    diagnose::time(*subject.cost, ids),
+                    measured.mean / subject.cost->ledger.total.joules.value,
+                    measured.known,
+                    diagnose::places(run, *dearest).where};
+    rows.push_back(std::move(row));
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const OperatorRow& x, const OperatorRow& y) {
+    return x.energy.joules > y.energy.joules;
+  });
+  return rows;
+}
+
+std::vector<RegionRow> region_rows(const Page& page) {
+  std::map<std::tuple<std::string, std::string, std::string, diagnose::Outcome, bool, bool>,
+           std::size_t>
+      places;
+  std::vector<RegionRow> rows;
+  const auto& regions = page.comparison->regions;
+  for (std::size_t i = 0; i < regions.size(); ++i) {
+    const diagnose::RegionResult& region = regions[i];
+    const auto [found, is_new] = places.try_emplace(
+        {where_key(region.a.where) + " " + where_key(region.b.where), names(*page.a.run, region.a),
+         names(*page.b->run, region.b), region.outcome, region.outputs_agree, region.inputs_differ},
+        rows.size());
+    if (is_new) rows.emplace_back();
+    RegionRow& row = rows[found->second];
+    row.regions.push_back(i);
+    row.joules_a += region.a.energy.joules.value;
+    row.joules_b += region.b.energy.joules.value;
+  }
+  std::stable_sort(rows.begin(), rows.end(), [](const RegionRow& x, const RegionRow& y) {
+    return std::abs(x.joules_b - x.joules_a) > std::abs(y.joules_b - y.joules_a);
+  });
+  return rows;
+}
+
+std::string region_id(const diagnose::RegionResult& region) {
+  return fmt::format("r{}", region.region);
+}
+
+Diagnostics diagnostics(const Subject& subject) {
+  Diagnostics all = subject.run->diagnostics;
+  if (subject.cost != nullptr)
+    all.insert(all.end(), subject.cost->diagnostics.begin(), subject.cost->diagnostics.end());
+  Diagnostics merged;
+  for (const Diagnostic& one : all) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const Diagnostic& other) {
+      return other.rule == one.rule && other.message == one.message &&
+             other.severity == one.severity;
+    });
+    if (same == merged.end()) {
+      merged.push_back(one);
+    } else {
+      same->count += one.count;
+    }
+  }
+  std::stable_sort(merged.begin(), merged.end(), [](const Diagnostic& x, const Diagnostic& y) {
+    return x.severity > y.severity;
+  });
+  return merged;
+}
+
+std::string_view name(Severity severity) {
+  switch (severity) {
+    case Severity::note: return "note";
+    case Severity::warning: return "warning";
+    case Severity::error: return "error";
+  }
+  return "?";
+}
+
+}  // namespace joulediff::report

@@ -1,0 +1,218 @@
+// The JSON of a report. Keys stay as docs/schemas has them: people's scripts read them. What is not
+// known is null, never 0.
+#include <algorithm>
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "report/facts.h"
+
+namespace joulediff::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+Json to_json(const Energy& energy) {
+  return {{"joules", energy.joules.value}, {"low", energy.low.value}, {"high", energy.high.value}};
+}
+
+Json to_json(const diagnose::Difference& d) {
+  return {{"value", d.value}, {"low", d.low}, {"high", d.high}};
+}
+
+Json to_json(const std::optional<diagnose::Place>& place) {
+  if (!place) return nullptr;
+  return {{"file", place->file}, {"line", place->line}, {"function", to_json(place->function)}};
+}
+
+Json to_json(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json subject(const Subject& one) {
+  const run::Manifest& manifest = one.run->manifest;
+  return {{"label", to_json(manifest.label)},
+          {"device", to_json(manifest.device)},
+          {"framework", to_json(manifest.framework)},
+          {"work", {{"unit", manifest.work.unit}, {"count", manifest.work.per_step}}},
+          {"blocks", one.run->blocks.size()}};
+}
+
+Json energy(const Subject& one) {
+  if (one.cost == nullptr) return nullptr;
+  const attribute::Ledger& ledger = one.cost->ledger;
+  Json result = to_json(ledger.total);
+  result["standing"] = name(ledger.total.standing);
+  result["boundary"] = name(ledger.boundary);
+  result["meter"] = ledger.meter.name;
+  result["systematic"] = ledger.meter.systematic;
+  result["seconds"] = ledger.step_time.value;
+  result["recognised"] = one.cost->recognised;
+  return result;
+}
+
+Json per_work_unit(const Subject& one) {
+  if (one.cost == nullptr) return nullptr;
+  Json result = to_json(one.cost->per_work_unit);
+  result["unit"] = one.run->manifest.work.unit;
+  return result;
+}
+
+Json ledger(const Subject& one) {
+  if (one.cost == nullptr) return nullptr;
+  Json lines = Json::array();
+  for (std::size_t i = 0; i < attribute::kLines; ++i) {
+    Json line{{"line", attribute::name(static_cast<attribute::Line>(i))}};
+    line.update(to_json(one.cost->ledger.lines[i]));
+    line["standing"] = name(one.cost->ledger.lines[i].standing);
+    lines.push_back(std::move(line));
+  }
+  return {{name(one.cost->ledger.boundary), std::move(lines)}};
+}
+
+Json to_json(const Diagnostics& diagnostics, const char* side) {
+  Json list = Json::array();
+  for (const Diagnostic& one : diagnostics) {
+    Json item;
+    if (side != nullptr) item["side"] = side;
+    item["rule"] = one.rule;
+    item["severity"] = name(one.severity);
+    item["message"] = one.message;
+    item["count"] = one.count;
+    list.push_back(std::move(item));
+  }
+  return list;
+}
+
+Json region_side(const run::Run& run, const diagnose::RegionSide& side) {
+  Json operators = Json::array();
+  for (const run::OperatorId id : side.operators)
+    operators.push_back(run.operators[id.index()].name);
+  Json result{{"operators", std::move(operators)}};
+  if (side.known) {
+    result.update(to_json(side.energy));
+    result["standing"] = name(side.energy.standing);
+  } else {
+    result.update({{"joules", nullptr}, {"low", nullptr}, {"high", nullptr}});
+  }
+  result["seconds"] = side.seconds.value;
+  result["where"] = to_json(side.where);
+  return result;
+}
+
+Json region(const Page& page, const diagnose::RegionResult& one) {
+  return {{"id", region_id(one)},
+          {"a", region_side(*page.a.run, one.a)},
+          {"b", region_side(*page.b->run, one.b)},
+          {"difference", to_json(one.difference)},
+          {"noise_floor", to_json(one.noise_floor)},
+          {"outputs_agree", one.outputs_agree},
+          {"inputs_differ", one.inputs_differ},
+          {"matched_by", one.matched_by == match::MatchedBy::value ? "value" : "name"},
+          {"verdict", diagnose::name(one.outcome)}};
+}
+
+Json finding(const Page& page, const diagnose::Finding& one) {
+  Json regions = Json::array();
+  for (const std::size_t i : one.regions) regions.push_back(region_id(page.comparison->regions[i]));
+  Json saving = to_json(one.saving);
+  saving["share_of_run"] = one.share_of_run;
+  return {{"rank", one.rank},
+          {"side", one.side == diagnose::Side::a ? "a" : "b"},
+          {"region", regions.empty() ? Json(nullptr) : regions.front()},
+          {"regions", regions},
+          {"verdict", diagnose::name(one.outcome)},
+          {"saving", std::move(saving)},
+          {"difference", to_json(one.difference)},
+          {"cause",
+           {{"kind", diagnose::name(one.cause.kind)},
+            {"key", one.cause.key},
+            {"message", one.cause.message},
+            {"where", to_json(one.cause.where)},
+            {"called_from", to_json(one.cause.called_from)},
+            {"standing", diagnose::name(one.cause.standing)}}},
+          {"advice", one.advice},
+          {"known_issue", to_json(one.known_issue)}};
+}
+
+Json unmatched(const run::Run& run, const diagnose::Unmatched& one) {
+  Json operators = Json::array();
+  for (const run::OperatorId id : one.operators)
+    operators.push_back(run.operators[id.index()].name);
+  Json result{{"operators", std::move(operators)}};
+  result.update(to_json(one.energy));
+  return result;
+}
+
+Json comparison(const Page& page) {
+  const diagnose::Comparison& c = *page.comparison;
+  Json reasons = to_json(c.comparable.reasons, nullptr);
+  for (Json& reason : reasons) reason.erase("count");
+  Json result{{"schema", "joulediff.compare/1"},
+              {"a", subject(page.a)},
+              {"b", subject(*page.b)},
+              {"comparable",
+               {{"ok", c.comparable.ok},
+                {"recorded_apart", c.comparable.recorded_apart},
+                {"reasons", std::move(reasons)}}},
+              {"energy",
+               {{"a", energy(page.a)},
+                {"b", energy(*page.b)},
+                {"per_work_unit", {{"a", per_work_unit(page.a)}, {"b", per_work_unit(*page.b)}}}}},
+              {"ledger", {{"a", ledger(page.a)}, {"b", ledger(*page.b)}}}};
+  const bool compared = c.comparable.ok && page.a.cost != nullptr && page.b->cost != nullptr;
+  result["energy"]["difference"] = compared ? to_json(c.whole) : Json(nullptr);
+  result["energy"]["noise_floor"] = compared ? to_json(c.noise_floor) : Json(nullptr);
+  if (page.gate && compared) {
+    Json gate{{"limit", *page.gate}};
+    gate.update(to_json(c.gate));
+    gate["result"] = diagnose::name(diagnose::gate(c, *page.gate));
+    result["gate"] = std::move(gate);
+  }
+  result["regions"] = Json::array();
+  for (const auto& one : c.regions) result["regions"].push_back(region(page, one));
+  result["unmatched"] = {{"a", unmatched(*page.a.run, c.unmatched_a)},
+                         {"b", unmatched(*page.b->run, c.unmatched_b)}};
+  if (!compared) result["unmatched"] = nullptr;
+  result["findings"] = Json::array();
+  for (const auto& one : c.findings) result["findings"].push_back(finding(page, one));
+  result["diagnostics"] = to_json(diagnostics(page.a), "a");
+  for (Json& one : to_json(diagnostics(*page.b), "b"))
+    result["diagnostics"].push_back(std::move(one));
+  return result;
+}
+
+Json show(const Page& page) {
+  Json operators = Json::array();
+  for (const OperatorRow& row : operator_rows(page.a)) {
+    if (operators.size() == page.top) break;
+    Json one{{"name", row.name}, {"calls", row.calls}};
+    one.update(row.known ? to_json(row.energy)
+                         : Json{{"joules", nullptr}, {"low", nullptr}, {"high", nullptr}});
+    one["standing"] = name(row.energy.standing);
+    one["seconds"] = row.seconds.value;
+    one["share_of_run"] = row.share;
+    one["where"] = to_json(row.where);
+    operators.push_back(std::move(one));
+  }
+  return {{"schema", "joulediff.show/1"},
+          {"run", subject(page.a)},
+          {"energy", energy(page.a)},
+          {"per_work_unit", per_work_unit(page.a)},
+          {"ledger", ledger(page.a)},
+          {"operators", std::move(operators)},
+          {"diagnostics", to_json(diagnostics(page.a), nullptr)}};
+}
+
+}  // namespace
+
+std::string json(const Page& page) {
+  const Json result = page.b ? comparison(page) : show(page);
+  return result.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace joulediff::report

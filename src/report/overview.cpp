@@ -1,0 +1,155 @@
+// The upper half of a text report: what was compared, whether it may be, and the whole's energy.
+#include <cmath>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "base/text_table.h"
+#include "report/facts.h"
+#include "report/prose.h"
+#include "report/sections.h"
+
+namespace joulediff::report {
+namespace {
+
+std::string or_unknown(const std::string& text) {
+  return text.empty() ? "unknown" : text;
+}
+
+std::string number(double value) {
+  const bool whole = value >= 0 && value < 1e15 && value == std::floor(value);
+  return whole ? format_count(static_cast<std::uint64_t>(value)) : fmt::format("{:.3g}", value);
+}
+
+std::string meter(const Subject& one) {
+  if (one.cost == nullptr) return "none";
+  const attribute::Ledger& ledger = one.cost->ledger;
+  return fmt::format("{} ({}), {}", ledger.meter.name, joulediff::name(ledger.boundary),
+                     joulediff::name(ledger.total.standing));
+}
+
+std::string work(const Subject& one) {
+  const run::Work& work = one.run->manifest.work;
+  return fmt::format("{} {} a step", number(work.per_step), work.unit);
+}
+
+std::string blocks(const Subject& one) {
+  const std::size_t count = one.run->blocks.size();
+  return fmt::format("{} {}", count, count == 1 ? "process" : "processes");
+}
+
+// A row of the header and the ledger: what, A, B (B only where there is one).
+void add(TextTable& table, const Page& page, const std::string& what,
+         const std::function<std::string(const Subject&)>& of) {
+  std::vector<std::string> cells{what, of(page.a)};
+  if (page.b) cells.push_back(of(*page.b));
+  table.add(std::move(cells));
+}
+
+TextTable two_sides(const Page& page, Align align) {
+  std::vector<TextColumn> columns{{"", Align::left, 12, Cut::end},
+                                  {page.b ? "A" : "", align, 20, Cut::end}};
+  if (page.b) columns.push_back({"B", align, 20, Cut::end});
+  return TextTable(std::move(columns), kWidth);
+}
+
+// "B uses 3.4 % less energy per token than A (2.9 % to 3.8 %)."
+std::string conclusion(const Page& page) {
+  const diagnose::Comparison& c = *page.comparison;
+  const std::string unit = page.a.run->manifest.work.unit;
+  const bool b_more = c.whole.value > 0;
+  if (c.whole.low <= 0 && c.whole.high >= 0) {
+    return fmt::format("No difference in energy per {} beyond the error: {}.", unit,
+                       with_interval(c.whole));
+  }
+  const double low = std::min(std::abs(c.whole.low), std::abs(c.whole.high));
+  const double high = std::max(std::abs(c.whole.low), std::abs(c.whole.high));
+  std::string sentence =
+      fmt::format("{} uses {} less energy per {} than {} ({} to {}).", b_more ? "A" : "B",
+                  format_percent(std::abs(c.whole.value)), unit, b_more ? "B" : "A",
+                  format_percent(low), format_percent(high));
+  if (!c.noise_floor)
+    sentence += " Undecided: without two processes a side there is no noise floor.";
+  return sentence;
+}
+
+}  // namespace
+
+std::string painted(const Page& page, Ink ink, const std::string& words) {
+  if (!page.colour) return words;
+  const char* code = ink == Ink::bold     ? "1"
+                     : ink == Ink::red    ? "1;31"
+                     : ink == Ink::yellow ? "1;33"
+                                          : "1;32";
+  return fmt::format("\033[{}m{}\033[0m", code, words);
+}
+
+std::string title(const Page& page, const std::string& words) {
+  return "\n" + painted(page, Ink::bold, words) + "\n";
+}
+
+std::string header(const Page& page) {
+  TextTable table = two_sides(page, Align::left);
+  add(table, page, "label", [](const Subject& s) { return or_unknown(s.run->manifest.label); });
+  add(table, page, "device", [](const Subject& s) { return or_unknown(s.run->manifest.device); });
+  add(table, page, "framework",
+      [](const Subject& s) { return or_unknown(s.run->manifest.framework); });
+  add(table, page, "work", work);
+  add(table, page, "recorded in", blocks);
+  add(table, page, "meter", meter);
+  return table.text("  ");
+}
+
+std::string comparability(const Page& page) {
+  const rules::Verdict& verdict = page.comparison->comparable;
+  std::string out;
+  if (!verdict.ok) {
+    out += "\n" + painted(page, Ink::red, "Not comparable:") + " no ratio is printed.\n";
+  } else if (!verdict.reasons.empty()) {
+    out += title(page, "Comparable, with reservations");
+  }
+  for (const Diagnostic& reason : verdict.reasons)
+    out += entry(name(reason.severity), fmt::format("{} [{}]", reason.message, reason.rule));
+  return out;
+}
+
+std::string energy(const Page& page) {
+  if (page.a.cost == nullptr) return "\nNo energy was recorded.\n";
+  std::string out = title(page, "Energy of a step");
+  TextTable table = two_sides(page, Align::right);
+  add(table, page, "measured", [](const Subject& s) { return format(s.cost->ledger.total); });
+  add(table, page, "per " + page.a.run->manifest.work.unit,
+      [](const Subject& s) { return format(s.cost->per_work_unit); });
+  add(table, page, "time", [](const Subject& s) { return format(s.cost->ledger.step_time); });
+  for (std::size_t i = 0; i < attribute::kLines; ++i) {
+    const auto line = static_cast<attribute::Line>(i);
+    add(table, page, fmt::format("  {}", attribute::name(line)),
+        [i](const Subject& s) { return format(s.cost->ledger.lines[i]); });
+  }
+  add(table, page, "recognised",
+      [](const Subject& s) { return format_percent(s.cost->recognised); });
+  out += table.text("  ");
+  const auto systematic = [](const Subject& s) {
+    return format_percent(s.cost->ledger.meter.systematic);
+  };
+  out +=
+      entry("",
+            fmt::format("Systematic error of the meter: {}, beside the intervals.{}",
+                        systematic(page.a), page.b ? " In a ratio on one board it cancels." : ""),
+            0);
+  if (!page.b) return out;
+  out += entry("", conclusion(page), 0);
+  if (page.gate) {
+    const diagnose::Gate result = diagnose::gate(*page.comparison, *page.gate);
+    const Ink ink = result == diagnose::Gate::passed   ? Ink::green
+                    : result == diagnose::Gate::failed ? Ink::red
+                                                       : Ink::yellow;
+    out += "  " + painted(page, ink, fmt::format("Gate {}", diagnose::name(result))) +
+           fmt::format(": B against A {}, limit {}.\n", with_interval(page.comparison->gate),
+                       with_sign(*page.gate));
+  }
+  return out;
+}
+
+}  // namespace joulediff::report

@@ -1,0 +1,218 @@
+#include "rules/rules.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+
+namespace joulediff::rules {
+namespace {
+
+using testing::HasSubstr;
+
+run::Tensor input(std::uint32_t hash) {
+  run::Tensor tensor;
+  tensor.role = run::Role::input;
+  tensor.shape = {8, 512};
+  tensor.stride = {512, 1};
+  tensor.fingerprint.count = 4096;
+  tensor.fingerprint.dtype = value::DType::float32;
+  tensor.fingerprint.own = {hash, hash + 1};
+  tensor.fingerprint.bf16 = {hash / 16, 1};
+  tensor.fingerprint.fp16 = {hash / 4, 2};
+  return tensor;
+}
+
+// Two blocks on one board, one operator, one input: comparable with itself.
+run::Run good() {
+  run::Run run;
+  run.manifest.device = "NVIDIA H200";
+  run.manifest.device_uuid = "GPU-1";
+  run.manifest.framework = "torch 2.11.0";
+  run.manifest.work = {"token", 4096};
+  run.manifest.pair = "p1";
+  run.tensors.push_back(input(1000));
+  run::Operator op;
+  op.name = "aten.addmm.default";
+  op.module = "lm_head";
+  op.inputs = {run::TensorId(0)};
+  run.operators.push_back(op);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    run::Block block;
+    run::Series counter{run::Source::nvml_energy, {}, {}, {}};
+    for (int tick = 1; tick < 50; ++tick) {
+      counter.time.push_back(tick * 100'000'000LL);
+      counter.value.push_back(tick * 40'000);
+    }
+    block.series.push_back(counter);
+    run.blocks.push_back(block);
+  }
+  return run;
+}
+
+const Diagnostic* find(const Verdict& verdict, const std::string& rule) {
+  const auto found = std::ranges::find(verdict.reasons, rule, &Diagnostic::rule);
+  return found == verdict.reasons.end() ? nullptr : &*found;
+}
+
+// The rule's finding for good() against a changed good(), in both orders; one severity.
+void expect(const std::string& rule, Severity severity, const run::Run& changed,
+            const std::string& part = "") {
+  const run::Run base = good();
+  EXPECT_EQ(find(comparable(base, base), rule), nullptr) << rule;
+  for (const Verdict& verdict : {comparable(base, changed), comparable(changed, base)}) {
+    const Diagnostic* found = find(verdict, rule);
+    ASSERT_NE(found, nullptr) << rule;
+    EXPECT_EQ(found->severity, severity) << rule;
+    EXPECT_THAT(found->message, HasSubstr(part));
+    EXPECT_EQ(verdict.ok, severity != Severity::error) << rule;
+  }
+}
+
+TEST(Comparable, ARunWithItself) {
+  const Verdict verdict = comparable(good(), good());
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_FALSE(verdict.recorded_apart);
+  EXPECT_TRUE(verdict.reasons.empty());
+}
+
+TEST(Comparable, WorkUnit) {
+  run::Run other = good();
+  other.manifest.work.unit = "image";
+  expect("rules.work_unit", Severity::error, other, "image");
+}
+
+TEST(Comparable, WorkCount) {
+  run::Run other = good();
+  other.manifest.work.per_step = 2048;
+  expect("rules.work_count", Severity::error, other, "2048");
+}
+
+TEST(Comparable, Quality) {
+  run::Run a = good(), b = good();
+  a.manifest.facts["quality"] = "99 %";
+  EXPECT_TRUE(comparable(a, b).ok) << "not stated is not different";
+  b.manifest.facts["quality"] = "99.9 %";
+  const Verdict verdict = comparable(a, b);
+  EXPECT_FALSE(verdict.ok);
+  EXPECT_NE(find(verdict, "rules.quality"), nullptr);
+}
+
+TEST(Comparable, NoOperators) {
+  run::Run other = good();
+  other.operators.clear();
+  expect("rules.no_operators", Severity::error, other);
+}
+
+TEST(Comparable, NoEnergy) {
+  run::Run other = good();
+  for (run::Block& block : other.blocks) block.series.clear();
+  expect("rules.no_energy", Severity::error, other, "doctor");
+}
+
+TEST(Comparable, Boundary) {
+  run::Run other = good();
+  for (run::Block& block : other.blocks) block.series[0].source = run::Source::host_cpu;
+  expect("rules.boundary", Severity::error, other, "host");
+}
+
+TEST(Comparable, MeterOfOneBoundary) {
+  run::Run a = good(), b = good();
+  for (run::Block& block : a.blocks) block.series[0].source = run::Source::host_cpu;
+  for (run::Block& block : b.blocks) block.series[0].source = run::Source::rapl_package;
+  EXPECT_NE(find(comparable(a, b), "rules.meter"), nullptr);
+  EXPECT_EQ(find(comparable(a, a), "rules.meter"), nullptr);
+}
+
+TEST(Comparable, Device) {
+  run::Run other = good();
+  other.manifest.device = "NVIDIA A100";
+  expect("rules.device", Severity::error, other, "A100");
+}
+
+TEST(Comparable, Board) {
+  run::Run other = good();
+  other.manifest.device_uuid = "GPU-2";
+  expect("rules.board", Severity::warning, other, "GPU-2");
+}
+
+TEST(Comparable, RecordedApart) {
+  run::Run other = good();
+  other.manifest.pair = "p2";
+  expect("rules.recorded_apart", Severity::warning, other, "--pair");
+  run::Run alone = good();
+  alone.manifest.pair.clear();
+  EXPECT_TRUE(comparable(alone, alone).recorded_apart) << "no pair is not the same pair";
+}
+
+TEST(Comparable, NoFloor) {
+  run::Run other = good();
+  other.blocks.pop_back();
+  expect("rules.no_floor", Severity::warning, other, "A/A");
+}
+
+TEST(Comparable, FailedProcess) {
+  run::Run other = good();
+  other.blocks[1].exit_status = 139;
+  expect("rules.failed", Severity::warning, other, "139");
+}
+
+TEST(Comparable, AnotherFrameworkIsANote) {
+  run::Run other = good();
+  other.manifest.framework = "jax 0.9";
+  expect("rules.framework", Severity::note, other, "jax 0.9");
+}
+
+TEST(Inputs, OthersAreNamedWithHowToSeedThem) {
+  run::Run other = good();
+  other.tensors[0] = input(7777);
+  expect("rules.inputs", Severity::error, other, "8 x 512");
+  const Verdict verdict = comparable(good(), other);
+  EXPECT_THAT(find(verdict, "rules.inputs")->message, HasSubstr("manual_seed"));
+  EXPECT_THAT(find(verdict, "rules.inputs")->message, HasSubstr("lm_head"));
+}
+
+TEST(Inputs, RoundingIsAWarning) {
+  run::Run other = good();
+  other.tensors[0].fingerprint.own = {1, 2};
+  other.tensors[0].fingerprint.dtype = value::DType::bfloat16;
+  expect("rules.inputs_rounded", Severity::warning, other);
+}
+
+TEST(Inputs, TheSameNumberOfBytesInAnotherClassDiffers) {
+  run::Run other = good();
+  other.tensors[0].fingerprint.dtype = value::DType::int32;
+  expect("rules.inputs", Severity::error, other);
+}
+
+TEST(Inputs, OrderAndLayoutDoNotMatter) {
+  run::Run a = good(), b = good();
+  a.tensors.push_back(input(2000));
+  b.tensors.insert(b.tensors.begin(), input(2000));
+  std::swap(b.tensors[0].shape[0], b.tensors[0].shape[1]);
+  for (run::Run* run : {&a, &b}) run->operators[0].inputs.push_back(run::TensorId(1));
+  EXPECT_TRUE(comparable(a, b).reasons.empty());
+}
+
+TEST(Inputs, WhatOnlyOneReadsIsAWarning) {
+  run::Run other = good();
+  other.tensors.push_back(input(2000));
+  other.operators[0].inputs.push_back(run::TensorId(1));
+  expect("rules.extra_inputs", Severity::warning, other);
+}
+
+TEST(Inputs, ParametersAreNoInputs) {
+  run::Run other = good();
+  other.tensors.push_back(input(2000));
+  other.tensors.back().role = run::Role::parameter;
+  other.operators[0].inputs.push_back(run::TensorId(1));
+  EXPECT_TRUE(comparable(good(), other).reasons.empty());
+}
+
+TEST(Inputs, UnknownIsNotEqual) {
+  run::Run other = good();
+  other.tensors[0].role = run::Role::computed;
+  expect("rules.inputs_unknown", Severity::warning, other);
+}
+
+}  // namespace
+}  // namespace joulediff::rules

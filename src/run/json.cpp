@@ -149,7 +149,9 @@ class Reader {
 
  private:
   [[noreturn]] void bad(const char* name, std::string_view expected) const {
-    throw Fault(fmt::format("{}{}: expected {}", where_, name, expected));
+    std::string place = where_ + name;
+    if (place.ends_with('.')) place.pop_back();
+    throw Fault(fmt::format("{}: expected {}", place.empty() ? "the text" : place, expected));
   }
   void read(const char* name, const Json& found, bool& value) const {
     if (!found.is_boolean()) bad(name, "true or false");
@@ -253,8 +255,8 @@ Run run_of(const Json& json) {
   reader.records("operators", run.operators);
   reader.records("kernels", run.kernels);
   for (const Json& element : reader.array("blocks")) {
-    read_block(element, run.blocks.emplace_back(),
-               fmt::format("blocks[{}].", run.blocks.size() - 1));
+    const std::string where = fmt::format("blocks[{}].", run.blocks.size());
+    read_block(element, run.blocks.emplace_back(), where);
   }
   reader.records("diagnostics", run.diagnostics);
   return run;

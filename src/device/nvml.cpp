@@ -14,7 +14,8 @@ namespace {
 
 struct Library {
   abi::Functions call{};
-  std::string trouble;  // empty: loaded and initialised
+  bool found = false;
+  std::string trouble;  // empty: initialised
 };
 
 // Loaded once and never unloaded: the driver's library keeps threads of its own.
@@ -23,10 +24,8 @@ Library load() {
   const char* override_path = std::getenv("JOULEDIFF_NVML");
   const char* path = override_path ? override_path : "libnvidia-ml.so.1";
   void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    library.trouble = fmt::format("no NVIDIA driver here ({} does not load)", path);
-    return library;
-  }
+  if (!handle) return library;
+  library.found = true;
   abi::Functions& call = library.call;
   const auto find = [&](auto& function, const char* symbol) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, symbol));
@@ -101,43 +100,45 @@ abi::Device device(void* handle) {
 }
 
 // The board that CUDA_VISIBLE_DEVICES puts first: an index, or a UUID or the beginning of one.
-Result<abi::Device> first_visible(const char* visible_devices) {
+Result<std::optional<abi::Device>> first_visible(const char* visible_devices) {
   unsigned count = 0;
-  if (nvml().DeviceGetCount_v2(&count) != abi::kSuccess || count == 0)
-    return fail(ExitCode::environment, "the NVIDIA driver sees no board");
-  std::vector<abi::Device> boards(count);
+  std::vector<abi::Device> boards;
+  if (nvml().DeviceGetCount_v2(&count) == abi::kSuccess) boards.resize(count);
   for (unsigned i = 0; i < count; ++i)
     if (nvml().DeviceGetHandleByIndex_v2(i, &boards[i]) != abi::kSuccess)
       return fail(ExitCode::environment,
                   fmt::format("the NVIDIA driver does not open board {}", i));
+  if (boards.empty()) return std::nullopt;
   if (!visible_devices) return boards.front();
 
   std::string first(visible_devices);
   first = first.substr(0, first.find(','));
+  if (first.empty() || first.front() == '-') return std::nullopt;
   if (first.starts_with("MIG-"))
-    return fail(
-        ExitCode::environment,
-        "CUDA_VISIBLE_DEVICES names a MIG instance; the board's meters see the whole board: "
-        "record on a board without MIG");
+    return fail(ExitCode::environment,
+                "CUDA_VISIBLE_DEVICES names a MIG instance, and a board's meters see the whole "
+                "board: record on a board without MIG");
   if (first.starts_with("GPU-")) {
     for (abi::Device board : boards)
       if (text(nvml().DeviceGetUUID, board).starts_with(first)) return board;
   } else {
     char* end = nullptr;
     const unsigned long index = std::strtoul(first.c_str(), &end, 10);
-    if (!first.empty() && first.front() != '-' && *end == '\0' && index < count)
-      return boards[index];
+    if (*end == '\0' && index < count) return boards[index];
   }
   return fail(ExitCode::environment,
-              fmt::format("CUDA_VISIBLE_DEVICES={} shows the program no board ({} in the machine)",
+              fmt::format("CUDA_VISIBLE_DEVICES={} names no board of this machine, which has {}",
                           visible_devices, count));
 }
 
 }  // namespace
 
-Result<Board> Board::open(const char* visible_devices) {
+Result<std::optional<Board>> Board::open(const char* visible_devices) {
+  if (!library().found) return std::nullopt;
   if (!library().trouble.empty()) return fail(ExitCode::environment, library().trouble);
-  JD_ASSIGN(abi::Device board, first_visible(visible_devices));
+  JD_ASSIGN(const std::optional<abi::Device> first, first_visible(visible_devices));
+  if (!first) return std::nullopt;
+  const abi::Device board = *first;
   BoardInfo info{text(nvml().DeviceGetName, board), text(nvml().DeviceGetUUID, board),
                  text(nvml().SystemGetDriverVersion)};
   unsigned mig = 0, pending = 0;

@@ -25,9 +25,10 @@ struct RingSample {
 
 class Board {
  public:
-  // The first board that a CUDA program with this CUDA_VISIBLE_DEVICES (null: unset) will see. An
-  // error of the environment where there is no driver or no board, or the board is cut up by MIG.
-  static Result<Board> open(const char* visible_devices);
+  // The first board that a CUDA program with this CUDA_VISIBLE_DEVICES (null: unset) will see; none
+  // where there is no driver, no board, or the variable hides them all. An error of the environment
+  // where the board cannot be metered: the driver does not answer, or MIG cuts the board up.
+  static Result<std::optional<Board>> open(const char* visible_devices);
 
   const BoardInfo& info() const { return info_; }
 

@@ -49,11 +49,15 @@ class FakeBoard : public testing::Test {
   void TearDown() override {
     for (const char* name : {"FAKE_NVML_BOARDS", "FAKE_NVML_MIG", "FAKE_NVML_OLD"}) unsetenv(name);
   }
+  static std::optional<Board> open(const char* visible_devices) {
+    auto board = Board::open(visible_devices);
+    EXPECT_TRUE(board) << board.error().message;
+    return board ? *board : std::nullopt;
+  }
 };
 
 TEST_F(FakeBoard, SaysWhatItIs) {
-  const auto board = Board::open(nullptr);
-  ASSERT_TRUE(board) << board.error().message;
+  const auto board = open(nullptr);
   EXPECT_EQ(board->info().name, "Fake H200");
   EXPECT_EQ(board->info().uuid, "GPU-fa4e0000-0000-0000-0000-000000000000");
   EXPECT_EQ(board->info().driver, "580.159");
@@ -61,14 +65,22 @@ TEST_F(FakeBoard, SaysWhatItIs) {
 
 TEST_F(FakeBoard, FirstVisibleDeviceIsTheBoard) {
   setenv("FAKE_NVML_BOARDS", "3", 1);
-  EXPECT_EQ(Board::open("2,0")->info().uuid.substr(0, 12), "GPU-fa4e0002");
-  EXPECT_EQ(Board::open("GPU-fa4e0001")->info().uuid.substr(0, 12), "GPU-fa4e0001");
+  EXPECT_EQ(open("2,0")->info().uuid.substr(0, 12), "GPU-fa4e0002");
+  EXPECT_EQ(open("GPU-fa4e0001")->info().uuid.substr(0, 12), "GPU-fa4e0001");
 }
 
-TEST_F(FakeBoard, RefusesWhatShowsNoBoard) {
-  for (const char* hidden : {"", "-1", "7", "GPU-0000", "x"}) {
+TEST_F(FakeBoard, NoneWhereTheProgramSeesNone) {
+  for (const char* hidden : {"", "-1"}) {
     const auto board = Board::open(hidden);
-    ASSERT_FALSE(board) << hidden;
+    ASSERT_TRUE(board) << hidden;
+    EXPECT_FALSE(*board) << hidden;
+  }
+}
+
+TEST_F(FakeBoard, RefusesABoardThatIsNotThere) {
+  for (const char* wrong : {"7", "GPU-0000", "x"}) {
+    const auto board = Board::open(wrong);
+    ASSERT_FALSE(board) << wrong;
     EXPECT_EQ(board.error().code, ExitCode::environment);
   }
 }
@@ -80,7 +92,7 @@ TEST_F(FakeBoard, RefusesMig) {
 }
 
 TEST_F(FakeBoard, ReadsItsSensors) {
-  const auto board = Board::open(nullptr);
+  const auto board = open(nullptr);
   const Board::Power power = board->power();
   EXPECT_EQ(power.instant, 100'000);
   EXPECT_NEAR(static_cast<double>(*power.average), 100'000, 2);
@@ -96,7 +108,7 @@ TEST_F(FakeBoard, ReadsItsSensors) {
 }
 
 TEST_F(FakeBoard, RingComesInOrderAndOnlyNewSamples) {
-  const auto board = Board::open(nullptr);
+  const auto board = open(nullptr);
   const auto ring = board->ring(0);
   ASSERT_EQ(ring.size(), 119u);
   for (std::size_t i = 1; i < ring.size(); ++i) EXPECT_GT(ring[i].time_us, ring[i - 1].time_us);
@@ -106,7 +118,7 @@ TEST_F(FakeBoard, RingComesInOrderAndOnlyNewSamples) {
 
 TEST_F(FakeBoard, WhatTheBoardLacksReadsAsNothing) {
   setenv("FAKE_NVML_OLD", "1", 1);
-  const auto board = Board::open(nullptr);
+  const auto board = open(nullptr);
   EXPECT_FALSE(board->energy());
   EXPECT_FALSE(board->power().instant);
   EXPECT_FALSE(board->power().memory);

@@ -1,0 +1,283 @@
+// Packing a block. Three joins are made here and nowhere else: a kernel's correlation id leads to
+// the operator call that launched it (order pass); an operator call of the order pass is the
+// operator of the values pass with the same index and name (a program whose steps differ is aligned
+// by names, and the misfits counted); and what later blocks call by name becomes the ids of the
+// first. Kernels are sorted by their start, since device buffers arrive in any order.
+#include "lab/pack.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include "lab/align.h"
+#include "lab/pack_program.h"
+
+namespace joulediff::lab {
+namespace {
+
+constexpr std::string_view kStatic = "joulediff.static";
+constexpr std::string_view kIdle = "joulediff.idle";
+
+// For each step of the order pass: the operator of the run that each index is.
+class OrderSteps {
+ public:
+  OrderSteps(const run::Run& run, const SpoolContents& spool) {
+    for (const run::Operator& op : run.operators) reference_.push_back(op.name);
+    std::map<std::uint32_t, std::uint32_t> lengths;
+    for (const spool::OpTime& time : spool.operator_times)
+      lengths[time.step] = std::max(lengths[time.step], time.index + 1);
+    for (const spool::Correlation& correlation : spool.correlations)
+      lengths[correlation.step] = std::max(lengths[correlation.step], correlation.index + 1);
+    std::vector<SpoolOperatorName> names = spool.operator_names;
+    std::stable_sort(names.begin(), names.end(),
+                     [](const auto& a, const auto& b) { return a.step < b.step; });
+    std::vector<std::string_view> current;
+    auto next = names.begin();
+    for (const auto& [step, length] : lengths) {
+      // A name is spooled where it differs from that of the step before.
+      for (; next != names.end() && next->step <= step; ++next) {
+        if (next->index >= current.size()) current.resize(next->index + 1);
+        current[next->index] = next->name;
+      }
+      if (current.size() < length) current.resize(length);
+      partners_[step] = align(reference_, std::span(current).first(length));
+      operators_ += length;
+      for (std::uint32_t partner : partners_[step]) strangers_ += partner == kNoPartner;
+    }
+  }
+
+  run::OperatorId find(std::uint32_t step, std::uint32_t index) const {
+    const auto partners = partners_.find(step);
+    if (partners == partners_.end() || index >= partners->second.size()) return {};
+    const std::uint32_t partner = partners->second[index];
+    return partner == kNoPartner ? run::OperatorId() : run::OperatorId(partner);
+  }
+  std::uint64_t operators() const { return operators_; }
+  std::uint64_t strangers() const { return strangers_; }
+
+ private:
+  std::vector<std::string_view> reference_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> partners_;
+  std::uint64_t operators_ = 0;
+  std::uint64_t strangers_ = 0;
+};
+
+class KernelIds {
+ public:
+  explicit KernelIds(run::Run& run) : run_(run) {
+    for (std::size_t i = 0; i < run.kernels.size(); ++i)
+      ids_.emplace(key(run.kernels[i]), run::KernelId(i));
+  }
+  run::KernelId find(const run::Kernel& kernel) {
+    const auto [found, fresh] = ids_.try_emplace(key(kernel), run::KernelId(run_.kernels.size()));
+    if (fresh) run_.kernels.push_back(kernel);
+    return found->second;
+  }
+
+ private:
+  using Key = std::tuple<std::string, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>,
+                         run::KernelKind>;
+  static Key key(const run::Kernel& k) { return {k.name, k.grid, k.block, k.kind}; }
+
+  run::Run& run_;
+  std::map<Key, run::KernelId> ids_;
+};
+
+void add_steps(run::Run& run, run::Block& block, const SpoolContents& spool) {
+  for (const spool::Step& step : spool.steps) {
+    if (step.pass > static_cast<std::uint32_t>(run::Pass::replay) || step.end_ns < step.begin_ns)
+      diagnose(run, Severity::warning, "record.bad_step", "steps without a pass or a duration");
+    else
+      block.steps.push_back({static_cast<run::Pass>(step.pass), step.index,
+                             static_cast<Nanoseconds>(step.begin_ns),
+                             static_cast<Nanoseconds>(step.end_ns)});
+  }
+}
+
+// The step of the order pass that runs at `time`; 0 between steps.
+std::uint32_t order_step_at(const run::Block& block, Nanoseconds time) {
+  for (const run::Step& step : block.steps)
+    if (step.pass == run::Pass::order && step.begin <= time && time < step.end) return step.index;
+  return 0;
+}
+
+void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
+                 const OrderSteps& order) {
+  std::unordered_map<std::uint32_t, const spool::Correlation*> launched_by;
+  for (const spool::Correlation& correlation : spool.correlations)
+    launched_by[correlation.correlation] = &correlation;
+  std::vector<spool::Kernel> kernels = spool.kernels;
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  KernelIds ids(run);
+  for (const spool::Kernel& kernel : kernels) {
+    const auto name = spool.kernel_names.find(kernel.name);
+    const bool in_order = kernel.pass == static_cast<std::uint32_t>(run::Pass::order);
+    if (!in_order && kernel.pass != static_cast<std::uint32_t>(run::Pass::trace)) continue;
+    if (kernel.end_ns < kernel.start_ns || name == spool.kernel_names.end() || kernel.kind > 2) {
+      diagnose(run, Severity::warning, "record.bad_kernel",
+               "kernels without a name or a duration are left out");
+      continue;
+    }
+    run::KernelSeries& series = in_order ? block.order_kernels : block.trace_kernels;
+    series.kernel.push_back(ids.find({name->second,
+                                      {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
+                                      {kernel.block[0], kernel.block[1], kernel.block[2]},
+                                      static_cast<run::KernelKind>(kernel.kind)}));
+    series.start.push_back(static_cast<Nanoseconds>(kernel.start_ns));
+    series.duration.push_back(static_cast<Nanoseconds>(kernel.end_ns - kernel.start_ns));
+    series.stream.push_back(kernel.stream);
+    const auto launch = in_order ? launched_by.find(kernel.correlation) : launched_by.end();
+    if (launch != launched_by.end()) {
+      series.op.push_back(order.find(launch->second->step, launch->second->index));
+      series.step.push_back(launch->second->step);
+    } else {
+      series.op.emplace_back();
+      series.step.push_back(in_order ? order_step_at(block, series.start.back()) : 0);
+    }
+  }
+}
+
+void add_operator_times(run::Block& block, const SpoolContents& spool, const OrderSteps& order) {
+  for (const spool::OpTime& time : spool.operator_times) {
+    const run::OperatorId op = order.find(time.step, time.index);
+    if (!op.valid() || time.end_ns < time.begin_ns) continue;
+    block.operator_times.op.push_back(op);
+    block.operator_times.step.push_back(time.step);
+    block.operator_times.begin.push_back(static_cast<Nanoseconds>(time.begin_ns));
+    block.operator_times.end.push_back(static_cast<Nanoseconds>(time.end_ns));
+  }
+}
+
+void add_replays(run::Run& run, run::Block& block, const SpoolContents& spool) {
+  std::map<std::string_view, run::SignatureId> signatures;
+  for (std::size_t i = 0; i < run.signatures.size(); ++i)
+    signatures.emplace(run.signatures[i].text, run::SignatureId(i));
+  for (const SpoolReplay& spooled : spool.replays) {
+    run::Replay replay{run::ReplayKind::op, {}, spooled.begin, spooled.end, spooled.count};
+    if (spooled.signature == kStatic || spooled.signature == kIdle) {
+      replay.kind =
+          spooled.signature == kStatic ? run::ReplayKind::static_power : run::ReplayKind::idle;
+    } else if (const auto found = signatures.find(spooled.signature); found != signatures.end()) {
+      replay.signature = found->second;
+    } else {
+      diagnose(run, Severity::warning, "record.unknown_replay",
+               "replays of operators that the first block's values pass did not see");
+      continue;
+    }
+    if (replay.end <= replay.begin) continue;
+    block.replays.push_back(replay);
+  }
+}
+
+// The recorded process: of those with steps, the first that has operators, else the first to step.
+const SpoolContents* recorded_process(const std::vector<SpoolContents>& spools) {
+  const auto rank = [](const SpoolContents& spool) {
+    std::uint64_t first = ~0ull;
+    for (const spool::Step& step : spool.steps) first = std::min(first, step.begin_ns);
+    return std::pair(spool.operators.empty(), first);
+  };
+  const SpoolContents* best = nullptr;
+  for (const SpoolContents& spool : spools)
+    if (!spool.steps.empty() && (!best || rank(spool) < rank(*best))) best = &spool;
+  return best;
+}
+
+// Why there is nothing to pack, and what a person can do about it.
+Error nothing_recorded(const Recorded& recorded) {
+  const int status = recorded.launched.exit_status;
+  const std::string ended = recorded.launched.interrupted ? "the program was interrupted"
+                            : status != 0
+                                ? "the program ended with status " + std::to_string(status)
+                                : "";
+  if (!ended.empty())
+    return {ExitCode::bad_input, ended +
+                                     " before a step was recorded: run it without joulediff "
+                                     "first, or record fewer --steps"};
+  if (recorded.spools.empty())
+    return {ExitCode::environment,
+            "the program never loaded the recorder: it is no Python program with PyTorch that our "
+            "plug-ins watch (python -S and -I switch them off), nor does it call "
+            "joulediff/record.h"};
+  return {ExitCode::bad_input,
+          "the program made no step that could be recorded: name what a step is with --region "
+          "module:qualname, or call joulediff.torch.steps(n) in its loop"};
+}
+
+}  // namespace
+
+void diagnose(run::Run& run, Severity severity, std::string rule, std::string message,
+              std::uint64_t count) {
+  for (Diagnostic& earlier : run.diagnostics)
+    if (earlier.rule == rule && earlier.message == message) {
+      earlier.count += count;
+      return;
+    }
+  run.diagnostics.push_back({severity, std::move(rule), std::move(message), count});
+}
+
+Status add_block(run::Run& run, Recorded recorded) {
+  const SpoolContents* spool = recorded_process(recorded.spools);
+  if (!spool) return fail(nothing_recorded(recorded));
+  const bool first = run.blocks.empty();
+  if (first && spool->operators.empty())
+    return fail(ExitCode::bad_input,
+                recorded.launched.exit_status != 0
+                    ? "the program ended with status " +
+                          std::to_string(recorded.launched.exit_status) +
+                          " before its operators were recorded"
+                    : "no operators were recorded: the passes must begin with values, and the "
+                      "program must make a step after its first");
+  if (first) take_program(run, *spool);
+
+  std::uint64_t others = 0;
+  for (const SpoolContents& each : recorded.spools) {
+    take_diagnostics(run, each);
+    others += &each != spool && !each.steps.empty();
+    if (each.torn)
+      diagnose(run, Severity::warning, "record.torn_spool",
+               "a process's recording ends in a torn record; what lies before it is kept");
+    if (each.damaged_records > 0)
+      diagnose(run, Severity::warning, "record.damaged_records",
+               "records that have not the form of their type are left out", each.damaged_records);
+  }
+  if (others > 0)
+    diagnose(run, Severity::warning, "record.other_processes",
+             "other processes of the program made steps too; only the first is kept", others);
+  for (const std::string& stranger : recorded.strangers)
+    diagnose(run, Severity::warning, "record.bad_spool", "unreadable spool " + stranger);
+  if (recorded.launched.exit_status != 0 && !recorded.launched.interrupted)
+    diagnose(run, Severity::warning, "record.program_failed",
+             "the program ended with status " + std::to_string(recorded.launched.exit_status) +
+                 "; what it had recorded is kept");
+  if (recorded.launched.interrupted)
+    diagnose(run, Severity::warning, "record.interrupted",
+             "the program was interrupted; what it had recorded is kept");
+
+  run::Block block;
+  block.order = recorded.order;
+  block.pid = static_cast<std::uint32_t>(recorded.launched.pid);
+  block.begin = recorded.launched.begin;
+  block.end = recorded.launched.end;
+  block.exit_status = recorded.launched.exit_status;
+  block.series = std::move(recorded.launched.series);
+  block.dropped_kernels = spool->dropped_kernels;
+  if (block.dropped_kernels > 0)
+    diagnose(run, Severity::warning, "record.dropped_kernels",
+             "kernels that the device's buffers lost", block.dropped_kernels);
+  add_steps(run, block, *spool);
+  const OrderSteps order(run, *spool);
+  if (order.strangers() > 0)
+    diagnose(run, Severity::warning, "record.order_differs",
+             "operators of the order pass that the values pass did not make (of " +
+                 std::to_string(order.operators()) + "): the program's steps differ",
+             order.strangers());
+  add_kernels(run, block, *spool, order);
+  add_operator_times(block, *spool, order);
+  add_replays(run, block, *spool);
+  run.blocks.push_back(std::move(block));
+  return {};
+}
+
+}  // namespace joulediff::lab

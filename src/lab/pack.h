@@ -1,0 +1,32 @@
+// From what recorded processes left behind (spools, series) to a run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "lab/launcher.h"
+#include "lab/spool_contents.h"
+#include "run/model.h"
+
+namespace joulediff::lab {
+
+// What one launch left.
+struct Recorded {
+  Launched launched;
+  std::vector<SpoolContents> spools;  // one for each process that wrote one
+  std::vector<std::string> strangers;
+  std::uint32_t order = 0;  // run::Block::order
+};
+
+// Adds one block. The first block brings the program (operators, tensors, stacks, settings,
+// manifest); those after it are fitted to it: signatures by text, kernels by value, operators by
+// index and name. Imperfections become diagnostics of the run; an error leaves the run as it was.
+Status add_block(run::Run& run, Recorded recorded);
+
+// Counts one more of the same where rule and message are those of an earlier diagnostic.
+void diagnose(run::Run& run, Severity severity, std::string rule, std::string message,
+              std::uint64_t count = 1);
+
+}  // namespace joulediff::lab

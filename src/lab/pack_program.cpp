@@ -1,0 +1,211 @@
+#include "lab/pack_program.h"
+
+#include <map>
+#include <set>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "lab/pack.h"
+
+namespace joulediff::lab {
+namespace {
+
+using nlohmann::json;
+
+// Facts come from plug-ins that we wrote, in processes that we did not: nothing here may throw.
+json parse(const std::string& text) {
+  return json::parse(text, nullptr, false);
+}
+
+std::string text(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+template <class Number>
+std::optional<Number> number(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_number()) return std::nullopt;
+  return found->get<Number>();
+}
+
+class Program {
+ public:
+  Program(run::Run& run, const SpoolContents& spool) : run_(run), spool_(spool) {}
+
+  void take() {
+    for (const SpoolFact& fact : spool_.facts) take_fact(fact);
+    std::sort(run_.settings.begin(), run_.settings.end(),
+              [](const auto& a, const auto& b) { return a.key < b.key; });
+    for (const SpoolTensor& tensor : spool_.tensors) take_tensor(tensor);
+    // A second step of the values pass starts at index 0 again; the first is the one kept.
+    for (const SpoolOperator& op : spool_.operators) {
+      if (op.index != run_.operators.size()) break;
+      take_operator(op);
+    }
+    const auto left = spool_.operators.size() - run_.operators.size();
+    if (left > 0)
+      diagnose(run_, Severity::note, "record.more_values",
+               "operators of the values pass after its first step are left out", left);
+  }
+
+ private:
+  void take_fact(const SpoolFact& fact) {
+    if (fact.topic == "diagnostic") return;
+    const json object = parse(fact.json);
+    if (!object.is_object()) {
+      diagnose(run_, Severity::warning, "record.bad_fact",
+               "a fact of topic " + fact.topic + " is not a JSON object and is left out");
+    } else if (fact.topic == "manifest") {
+      take_manifest(object);
+    } else if (fact.topic == "setting") {
+      const std::string key = text(object, "key");
+      if (!key.empty() && setting_keys_.insert(key).second)
+        run_.settings.push_back({key, text(object, "value")});
+    } else if (fact.topic == "stack") {
+      take_stack(object);
+    }
+  }
+
+  void take_manifest(const json& object) {
+    run::Manifest& manifest = run_.manifest;
+    const std::map<std::string_view, std::string*> known{{"label", &manifest.label},
+                                                         {"framework", &manifest.framework},
+                                                         {"device", &manifest.device},
+                                                         {"device_uuid", &manifest.device_uuid},
+                                                         {"work_unit", &manifest.work.unit}};
+    for (const auto& [key, value] : object.items()) {
+      if (!value.is_string() || value.get_ref<const std::string&>().empty()) continue;
+      const auto field = known.find(key);
+      (field != known.end() ? *field->second : manifest.facts[key]) = value.get<std::string>();
+    }
+    if (const auto work = number<double>(object, "work_per_step"); work && *work > 0)
+      manifest.work.per_step = *work;
+  }
+
+  // Frames come innermost first; the tree grows from the outermost.
+  void take_stack(const json& object) {
+    const auto id = number<std::uint64_t>(object, "id");
+    const auto frames = object.find("frames");
+    if (!id || frames == object.end() || !frames->is_array()) return;
+    run::StackId at;
+    for (auto frame = frames->rbegin(); frame != frames->rend(); ++frame) {
+      if (!frame->is_array() || frame->size() != 3 || !(*frame)[0].is_string() ||
+          !(*frame)[1].is_number_unsigned() || !(*frame)[2].is_string())
+        continue;
+      const run::FrameId frame_id =
+          frame_of({(*frame)[0], (*frame)[1].get<std::uint32_t>(), (*frame)[2]});
+      const auto [node, fresh] =
+          nodes_.try_emplace({at.value, frame_id.value}, run::StackId(run_.stacks.size()));
+      if (fresh) run_.stacks.push_back({at, frame_id});
+      at = node->second;
+    }
+    stacks_[*id] = at;
+  }
+
+  run::FrameId frame_of(run::Frame frame) {
+    const auto [found, fresh] = frames_.try_emplace({frame.file, frame.line, frame.function},
+                                                    run::FrameId(run_.frames.size()));
+    if (fresh) run_.frames.push_back(std::move(frame));
+    return found->second;
+  }
+
+  void take_tensor(const SpoolTensor& spooled) {
+    const run::Tensor& t = spooled.tensor;
+    const auto [found, fresh] = geometries_.try_emplace(
+        {t.storage, t.version, t.offset, t.shape, t.stride}, run::TensorId(run_.tensors.size()));
+    if (fresh) run_.tensors.push_back(t);
+    tensors_[spooled.id] = found->second;
+  }
+
+  run::TensorId tensor_of(std::uint64_t id) {
+    const auto found = tensors_.find(id);
+    if (found != tensors_.end()) return found->second;
+    diagnose(run_, Severity::warning, "record.unknown_tensor",
+             "operators name tensors of which nothing was recorded; they are left out");
+    return {};
+  }
+
+  void take_operator(const SpoolOperator& spooled) {
+    const json object = parse(spooled.json);
+    run::Operator op;
+    op.name = spooled.name;
+    for (std::uint64_t id : spooled.inputs)
+      if (const run::TensorId tensor = tensor_of(id); tensor.valid()) {
+        op.inputs.push_back(tensor);
+        seen_.insert(tensor.value);
+      }
+    // A value that was there before (a view that is its own source, such as detach) is not made
+    // anew: it keeps the producer that it has.
+    for (std::uint64_t id : spooled.outputs)
+      if (const run::TensorId tensor = tensor_of(id);
+          tensor.valid() && seen_.insert(tensor.value).second)
+        op.outputs.push_back(tensor);
+    if (object.is_object()) {
+      op.signature = signature_of(text(object, "signature"));
+      if (const auto id = number<std::uint64_t>(object, "stack"))
+        if (const auto stack = stacks_.find(*id); stack != stacks_.end()) op.stack = stack->second;
+      const auto forward = number<std::int64_t>(object, "forward");
+      if (forward && *forward >= 0 && *forward < std::int64_t{spooled.index})
+        op.forward = run::OperatorId(static_cast<std::size_t>(*forward));
+      const std::string phase = text(object, "phase");
+      op.phase = phase == "backward"    ? run::Phase::backward
+                 : phase == "optimizer" ? run::Phase::optimizer
+                                        : run::Phase::forward;
+      const auto view = object.find("view");
+      op.view = view != object.end() && view->is_boolean() && view->get<bool>();
+      op.module = text(object, "module");
+      if (const auto arguments = object.find("arguments"); arguments != object.end())
+        op.arguments = arguments->dump(-1, ' ', false, json::error_handler_t::replace);
+    } else {
+      diagnose(run_, Severity::warning, "record.bad_fact",
+               "what was recorded of an operator is not a JSON object; its name alone is kept");
+    }
+    run_.operators.push_back(std::move(op));
+  }
+
+  run::SignatureId signature_of(const std::string& signature) {
+    if (signature.empty()) return {};
+    const auto [found, fresh] =
+        signatures_.try_emplace(signature, run::SignatureId(run_.signatures.size()));
+    if (fresh) run_.signatures.push_back({signature});
+    return found->second;
+  }
+
+  run::Run& run_;
+  const SpoolContents& spool_;
+  std::set<std::string> setting_keys_;
+  std::map<std::tuple<std::string, std::uint32_t, std::string>, run::FrameId> frames_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, run::StackId> nodes_;  // caller, frame
+  std::map<std::uint64_t, run::StackId> stacks_;                           // by the plug-in's id
+  std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::vector<std::int64_t>,
+                      std::vector<std::int64_t>>,
+           run::TensorId>
+      geometries_;
+  std::map<std::uint64_t, run::TensorId> tensors_;  // by the plug-in's id
+  std::map<std::string, run::SignatureId> signatures_;
+  std::set<std::uint32_t> seen_;  // tensors read or made by an operator so far
+};
+
+}  // namespace
+
+void take_program(run::Run& run, const SpoolContents& spool) {
+  Program(run, spool).take();
+}
+
+void take_diagnostics(run::Run& run, const SpoolContents& spool) {
+  for (const SpoolFact& fact : spool.facts) {
+    if (fact.topic != "diagnostic") continue;
+    const json object = parse(fact.json);
+    if (!object.is_object()) continue;
+    const std::string severity = text(object, "severity");
+    diagnose(run,
+             severity == "error"     ? Severity::error
+             : severity == "warning" ? Severity::warning
+                                     : Severity::note,
+             text(object, "rule"), text(object, "message"));
+  }
+}
+
+}  // namespace joulediff::lab

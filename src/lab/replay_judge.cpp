@@ -1,0 +1,131 @@
+#include "lab/replay_judge.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include <boost/math/distributions/students_t.hpp>
+
+#include "lab/clock.h"
+
+namespace joulediff::lab {
+namespace {
+
+constexpr std::size_t kLeastChunks = 3;
+
+double student_97_5(std::size_t degrees) {
+  return boost::math::quantile(boost::math::students_t(static_cast<double>(degrees)), 0.975);
+}
+
+// The meter at `time`, between the readings about it. None outside them.
+std::optional<double> at(std::span<const Reading> readings, Nanoseconds time) {
+  const auto after = std::lower_bound(readings.begin(), readings.end(), time,
+                                      [](const Reading& r, Nanoseconds t) { return r.time < t; });
+  if (after == readings.end()) return std::nullopt;
+  if (after->time == time) return after->value;
+  if (after == readings.begin()) return std::nullopt;
+  const auto before = std::prev(after);
+  const double part =
+      static_cast<double>(time - before->time) / static_cast<double>(after->time - before->time);
+  return before->value + part * (after->value - before->value);
+}
+
+Nanoseconds half_width_near(std::span<const Reading> readings, Nanoseconds time) {
+  const auto after = std::lower_bound(readings.begin(), readings.end(), time,
+                                      [](const Reading& r, Nanoseconds t) { return r.time < t; });
+  return after == readings.end() ? 0 : after->half_width;
+}
+
+}  // namespace
+
+JudgePolicy board_policy() {
+  return {300 * kMillisecond, 1200 * kMillisecond, 1, 0.02, 250 * kMillisecond, 800 * kMillisecond};
+}
+JudgePolicy host_policy() {
+  return {0, 250 * kMillisecond, 10, 0.02, 50 * kMillisecond, 100 * kMillisecond};
+}
+
+Precision precision(std::span<const Chunk> chunks, std::span<const Reading> readings,
+                    const JudgePolicy& policy) {
+  Precision result;
+  if (chunks.empty()) return result;
+  const Nanoseconds settled = chunks.front().begin + policy.settling;
+  std::vector<double> each;  // energy per execution
+  std::optional<Nanoseconds> begin;
+  Nanoseconds end = 0;
+  for (const Chunk& chunk : chunks) {
+    if (chunk.begin < settled || chunk.count == 0) continue;
+    const auto from = at(readings, chunk.begin), to = at(readings, chunk.end);
+    if (!from || !to) continue;
+    each.push_back((*to - *from) / static_cast<double>(chunk.count));
+    if (!begin) begin = chunk.begin;
+    end = chunk.end;
+    result.count += chunk.count;
+  }
+  if (!begin) return result;
+  result.window = end - *begin;
+  if (each.size() < kLeastChunks || result.window <= 0) return result;
+
+  const auto n = static_cast<double>(each.size());
+  double mean = 0, squares = 0;
+  for (double x : each) mean += x / n;
+  for (double x : each) squares += (x - mean) * (x - mean);
+  if (mean <= 0) return result;
+  const double spread = student_97_5(each.size() - 1) * std::sqrt(squares / (n - 1) / n) / mean;
+  const double ends = std::hypot(static_cast<double>(half_width_near(readings, *begin)),
+                                 static_cast<double>(half_width_near(readings, end))) /
+                      static_cast<double>(result.window);
+  result.relative = std::hypot(spread, ends);
+  return result;
+}
+
+std::string ReplayJudge::answer(std::string_view text) {
+  const std::string line(text);
+  if (line.starts_with("plan ")) {
+    tally_.planned = std::strtoull(line.c_str() + 5, nullptr, 10);
+    left_ = std::max<Nanoseconds>(0, budget_());
+    return "";
+  }
+  if (!line.starts_with("replay ")) return "";
+  char* rest = nullptr;
+  const std::uint64_t signature = std::strtoull(line.c_str() + 7, &rest, 10);
+  Chunk chunk;
+  chunk.begin = std::strtoll(rest, &rest, 10);
+  chunk.end = std::strtoll(rest, &rest, 10);
+  chunk.count = std::strtoull(rest, &rest, 10);
+  if (chunk.end <= chunk.begin || chunk.count == 0) return "enough";
+  if (left_ < 0) left_ = std::max<Nanoseconds>(0, budget_());
+
+  Subject& subject = subjects_[signature];
+  if (subject.done) return "enough";
+  if (subject.chunks.empty()) {
+    // What the operators before did not need is shared out among those that remain.
+    const std::uint64_t ended = tally_.measured + tally_.cut;
+    const std::uint64_t remaining = tally_.planned > ended ? tally_.planned - ended : 1;
+    subject.share =
+        std::min(left_, std::max(left_ / static_cast<Nanoseconds>(remaining), policy_.least_share));
+  }
+  subject.chunks.push_back(chunk);
+  return judge(subject);
+}
+
+std::string ReplayJudge::judge(Subject& subject) {
+  const std::vector<Chunk>& chunks = subject.chunks;
+  const Nanoseconds spent = chunks.back().end - chunks.front().begin;
+  const bool reached = precision(chunks, readings_(chunks.front().begin), policy_).reached(policy_);
+  if (reached || spent >= subject.share) {
+    subject.done = true;
+    ++(reached ? tally_.measured : tally_.cut);
+    left_ = std::max<Nanoseconds>(0, left_ - spent);
+    tally_.spent += spent;
+    return "enough";
+  }
+  const Chunk& last = chunks.back();
+  const Nanoseconds wanted = std::clamp(subject.share - spent, policy_.chunk / 4, policy_.chunk);
+  const double each = static_cast<double>(last.end - last.begin) / static_cast<double>(last.count);
+  const double more = std::clamp(std::round(static_cast<double>(wanted) / each), 1.0, 1e9);
+  return "more " + std::to_string(static_cast<std::uint64_t>(more));
+}
+
+}  // namespace joulediff::lab

@@ -1,0 +1,41 @@
+// The launcher's end of the socket: one judge for each process that replays.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "lab/replay_judge.h"
+
+namespace joulediff::lab {
+
+class ReplayServer {
+ public:
+  using MakeJudge = std::function<ReplayJudge()>;
+
+  // Listens on a socket in a new private folder; `make_judge` is called for each connection.
+  static Result<std::unique_ptr<ReplayServer>> open(MakeJudge make_judge);
+  ~ReplayServer();
+  ReplayServer(const ReplayServer&) = delete;
+  ReplayServer& operator=(const ReplayServer&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  // Ends serving. What was planned, measured and cut over all connections.
+  ReplayJudge::Tally stop();
+
+ private:
+  ReplayServer() = default;
+  void serve(std::stop_token stop);
+
+  MakeJudge make_judge_;
+  std::string folder_;
+  std::string path_;
+  int listener_ = -1;
+  ReplayJudge::Tally tally_;  // written by the thread, read after it has ended
+  std::jthread thread_;
+};
+
+}  // namespace joulediff::lab

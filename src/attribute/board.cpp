@@ -224,7 +224,10 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
         fmt::format("{:.1f} % of kernel time was recognised; the rest is unattributed. The steps "
                     "differ from those of the order pass: fix the input shapes or record more",
                     100 * recognition.share));
-  if (block.dropped_kernels > 0)
+  const bool told = std::ranges::any_of(run.diagnostics, [](const Diagnostic& diagnostic) {
+    return diagnostic.rule == "record.dropped_kernels";
+  });
+  if (block.dropped_kernels > 0 && !told)
     add(diagnostics, Severity::warning, "record.dropped_kernels",
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
   warn_of_limits(block, *reading, replays, diagnostics);

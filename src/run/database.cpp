@@ -303,13 +303,13 @@ Status check_schema(SQLite::Database& database) {
     return bad("it is an SQLite database of another program");
   }
   const std::int64_t version = database.execAndGet("PRAGMA user_version").getInt64();
-  if (version > kSchemaVersion) {
+  if (version > kFormatVersion) {
     return bad(
         fmt::format("a newer joulediff wrote it (format {}, this one reads up to {}); "
                     "update joulediff to read it",
-                    version, kSchemaVersion));
+                    version, kFormatVersion));
   }
-  if (version != kSchemaVersion) return bad(fmt::format("there is no format {}", version));
+  if (version != kFormatVersion) return bad(fmt::format("there is no format {}", version));
   SQLite::Statement select(database, "SELECT type, sql FROM sqlite_master ORDER BY rowid");
   std::size_t next = 0;
   while (select.executeStep()) {
@@ -347,7 +347,7 @@ Result<std::string> to_database(const Run& run) try {
   database.exec("PRAGMA encoding = 'UTF-8'");
   SQLite::Transaction transaction(database);
   database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
-  database.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
+  database.exec(fmt::format("PRAGMA user_version = {}", kFormatVersion));
   for (const std::string& table : schema()) database.exec(table);
   each_table(tables,
              [&](const char* table, const auto& list) { write_rows(database, table, list); });

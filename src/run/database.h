@@ -9,10 +9,10 @@
 
 #include "base/result.h"
 #include "run/model.h"
+#include "run/run_file.h"
 
 namespace joulediff::run {
 
-constexpr std::uint32_t kSchemaVersion = 1;          // user_version, and the trailer's version
 constexpr std::int32_t kApplicationId = 0x4A6F756C;  // "Joul"
 
 // "CREATE TABLE ..." for each table, in order, as sqlite_master holds them.

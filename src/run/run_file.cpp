@@ -80,13 +80,13 @@ Result<std::string_view> unsealed(std::string_view bytes) {
     return bad("the file is damaged (its digest does not fit); copy or record it again");
   }
   const auto version = get<std::uint32_t>(trailer, kVersionAt);
-  if (version > kSchemaVersion) {
+  if (version > kFormatVersion) {
     return bad(fmt::format(
         "a newer joulediff wrote it (format {}, this one reads up to {}); update joulediff to "
         "read it",
-        version, kSchemaVersion));
+        version, kFormatVersion));
   }
-  if (version != kSchemaVersion || get<std::uint32_t>(trailer, kReservedAt) != 0 ||
+  if (version != kFormatVersion || get<std::uint32_t>(trailer, kReservedAt) != 0 ||
       get<std::uint64_t>(trailer, kLengthAt) != size - kTrailer) {
     return bad("its trailer contradicts the file; record it again");
   }
@@ -95,10 +95,10 @@ Result<std::string_view> unsealed(std::string_view bytes) {
 
 }  // namespace
 
-std::string seal(std::string database) {
+std::string seal(std::string database, std::uint32_t version) {
   const std::uint64_t length = database.size();
   database += kMagic;
-  put(database, kSchemaVersion);
+  put(database, version);
   put(database, std::uint32_t{0});
   put(database, length);
   database += digest(database);

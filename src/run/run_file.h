@@ -11,6 +11,8 @@
 
 namespace joulediff::run {
 
+constexpr std::uint32_t kFormatVersion =
+    1;  // the database's user_version and the trailer's version
 constexpr std::uint64_t kMaxRunFileBytes = std::uint64_t{1} << 30;
 
 // Reads and validates. Every fault (missing, directory, empty, truncated, foreign, newer schema,
@@ -26,7 +28,7 @@ Result<Run> read_run_bytes(std::string_view bytes);
 Result<std::string> write_run_bytes(const Run& run);
 
 // The database with its trailer.
-std::string seal(std::string database);
+std::string seal(std::string database, std::uint32_t version = kFormatVersion);
 
 // What validate() checks is what every stage may rely on; read_run calls it, and so do importers.
 // docs/file-format.md lists it.

@@ -1,15 +1,221 @@
-// joulediff record: runs a program with the recorder in it.
-#include <CLI/CLI.hpp>
+// joulediff record: runs a program with the recorder in it, or two of them as a pair.
+#include "lab/record.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/format.h"
+#include "base/text_table.h"
 #include "cli/verbs.h"
 
 namespace joulediff::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  std::string output;
+  std::vector<std::string> pair;
+  std::string region, label, work;
+  std::string passes = "values,order,trace,replay";
+  std::string budget = "3m";
+  unsigned steps = 10;
+  double trace_seconds = 3;
+  unsigned blocks = 0;  // 0: 4 for a pair, else 2
+  bool keep_spool = false, force = false, quiet = false, json = false;
+};
+
+tl::unexpected<Error> usage(std::string message) {
+  return fail(ExitCode::usage, "record: " + std::move(message));
+}
+
+// "90s", "3m", "1h", "45".
+std::optional<Seconds> duration(const std::string& text) {
+  double value = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || !(value > 0)) return std::nullopt;
+  const std::string_view unit(rest);
+  if (unit == "" || unit == "s") return Seconds(value);
+  if (unit == "m") return Seconds(value * 60);
+  if (unit == "h") return Seconds(value * 3600);
+  return std::nullopt;
+}
+
+// "token:8192".
+std::optional<run::Work> work_of(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == 0 || colon == std::string::npos) return std::nullopt;
+  run::Work work{text.substr(0, colon), 0};
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, work.per_step);
+  if (error != std::errc() || rest != end || !(work.per_step > 0)) return std::nullopt;
+  return work;
+}
+
+bool known_passes(const std::string& text) {
+  static const std::set<std::string> kPasses{"values", "order", "trace", "replay"};
+  const std::vector<std::string> names = CLI::detail::split(text, ',');
+  return std::all_of(names.begin(), names.end(),
+                     [](const std::string& name) { return kPasses.contains(name); });
+}
+
+Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::string>& command) {
+  lab::RecordOptions options;
+  const bool pair = !given.pair.empty();
+  if (pair == !given.output.empty())
+    return usage("give either -o A.jd for one program or --pair A.jd B.jd for two");
+  if (command.empty())
+    return usage("no program: write its command after --, as in -- python train.py");
+  if (pair) {
+    const auto middle = std::find(command.begin(), command.end(), "---");
+    if (middle == command.begin() || middle == command.end() || middle + 1 == command.end())
+      return usage("--pair needs two commands: -- CMD_A --- CMD_B");
+    options.sides.push_back({given.pair[0], {command.begin(), middle}});
+    options.sides.push_back({given.pair[1], {middle + 1, command.end()}});
+    if (given.pair[0] == given.pair[1]) return usage("the two files of a pair are the same file");
+  } else {
+    options.sides.push_back({given.output, command});
+  }
+  options.blocks = given.blocks != 0 ? given.blocks : pair ? 4 : 2;
+  if (pair && options.blocks % 2 != 0)
+    return usage("--blocks of a pair is even, so that both sides have as many");
+  const auto budget = duration(given.budget);
+  if (!budget) return usage("--budget " + given.budget + " is no duration: write 90s, 3m or 1h");
+  options.budget = *budget;
+  if (!given.work.empty()) {
+    options.work = work_of(given.work);
+    if (!options.work)
+      return usage("--work " + given.work + " is not unit:count, as in --work token:8192");
+  }
+  if (!known_passes(given.passes))
+    return usage("--passes " + given.passes + " is not a list out of values,order,trace,replay");
+  options.settings = {given.region, given.steps, given.trace_seconds, given.passes};
+  options.label = given.label;
+  options.keep_spool = given.keep_spool;
+  options.force = given.force;
+  options.quiet = given.quiet || given.json;
+  return options;
+}
+
+std::size_t steps_of(const run::Run& run, run::Pass pass) {
+  std::size_t count = 0;
+  for (const run::Block& block : run.blocks)
+    count += static_cast<std::size_t>(
+        std::count_if(block.steps.begin(), block.steps.end(),
+                      [pass](const run::Step& step) { return step.pass == pass; }));
+  return count;
+}
+
+std::string_view name(Severity severity) {
+  switch (severity) {
+    case Severity::note: return "note";
+    case Severity::warning: return "warning";
+    case Severity::error: return "error";
+  }
+  return "";
+}
+
+ordered_json as_json(const lab::RecordReport& report) {
+  ordered_json all{{"schema", "joulediff.record/1"},
+                   {"seconds", report.elapsed.value},
+                   {"interrupted", report.interrupted},
+                   {"recorded", ordered_json::array()}};
+  for (const lab::RecordedSide& side : report.sides) {
+    const run::Run& run = side.run;
+    ordered_json one{
+        {"file", side.output},
+        {"label", run.manifest.label},
+        {"device", run.manifest.device},
+        {"framework", run.manifest.framework},
+        {"pair", run.manifest.pair},
+        {"work", {{"unit", run.manifest.work.unit}, {"per_step", run.manifest.work.per_step}}},
+        {"blocks", run.blocks.size()},
+        {"operators", run.operators.size()},
+        {"tensors", run.tensors.size()},
+        {"steps",
+         {{"values", steps_of(run, run::Pass::values)},
+          {"order", steps_of(run, run::Pass::order)},
+          {"trace", steps_of(run, run::Pass::trace)}}},
+        {"replay",
+         {{"planned", side.replay.planned},
+          {"measured", side.replay.measured},
+          {"cut", side.replay.cut},
+          {"seconds", to_seconds(side.replay.spent).value}}},
+        {"spools", side.spools},
+        {"diagnostics", ordered_json::array()}};
+    for (const Diagnostic& d : run.diagnostics)
+      one["diagnostics"].push_back({{"severity", name(d.severity)},
+                                    {"rule", d.rule},
+                                    {"message", d.message},
+                                    {"count", d.count}});
+    all["recorded"].push_back(std::move(one));
+  }
+  return all;
+}
+
+void print(const lab::RecordReport& report) {
+  for (const lab::RecordedSide& side : report.sides) {
+    const run::Run& run = side.run;
+    fmt::print("{}: {} on {}, {} processes\n", side.output, printable(run.manifest.label),
+               printable(run.manifest.device), run.blocks.size());
+    fmt::print(
+        "  {} operators, {} tensors; {} steps traced; {} of {} replays to 2 %, {} cut short\n",
+        format_count(run.operators.size()), format_count(run.tensors.size()),
+        format_count(steps_of(run, run::Pass::trace)), side.replay.measured, side.replay.planned,
+        side.replay.cut);
+    for (const Diagnostic& d : run.diagnostics)
+      fmt::print("  {}: {}{} [{}]\n", name(d.severity), printable(d.message),
+                 d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "", d.rule);
+    for (const std::string& spool : side.spools) fmt::print("  kept {}\n", spool);
+  }
+  fmt::print("recorded in {}{}\n", format(report.elapsed),
+             report.interrupted ? ", interrupted" : "");
+}
+
+}  // namespace
 
 void add_record(CLI::App& app, Context& context) {
+  auto given = std::make_shared<Options>();
   auto* verb = app.add_subcommand("record", "Record a program, or two of them as a pair");
-  verb->callback([&context] {
-    context.chosen = []() -> Result<ExitCode> {
-      return fail(ExitCode::environment, "record: this build cannot record yet");
+  verb->footer(
+      "joulediff record -o A.jd [options] -- CMD...\n"
+      "joulediff record --pair A.jd B.jd [options] -- CMD_A... --- CMD_B...");
+  verb->add_option("-o,--output", given->output, "the run file to write");
+  verb->add_option("--pair", given->pair, "the two run files of a pair, recorded in turns")
+      ->expected(2);
+  verb->add_option("--region", given->region,
+                   "what a step is, as module:qualname (default: the outermost nn.Module call)");
+  verb->add_option("--steps", given->steps, "steps of the trace, at least")->capture_default_str();
+  verb->add_option("--trace-seconds", given->trace_seconds, "seconds of the trace, at least")
+      ->capture_default_str();
+  verb->add_option("--label", given->label, "what to call the program");
+  verb->add_option("--work", given->work, "what a step does, as unit:count");
+  verb->add_option("--budget", given->budget, "bound of the whole: 90s, 3m, 1h")
+      ->capture_default_str();
+  verb->add_option("--blocks", given->blocks,
+                   "processes in all (default: 4 for a pair, else 2); a spread needs 2 a side");
+  verb->add_option("--passes", given->passes, "passes to make")->capture_default_str();
+  verb->add_flag("--keep-spool", given->keep_spool, "keep what the recorder wrote");
+  verb->add_flag("--force", given->force, "replace existing run files");
+  verb->add_flag("--quiet", given->quiet, "neither progress nor summary");
+  verb->add_flag("--json", given->json, "the summary as JSON, as the last line of stdout");
+  verb->callback([given, &context] {
+    context.chosen = [given, &context]() -> Result<ExitCode> {
+      JD_ASSIGN(const lab::RecordOptions options, checked(*given, context.command));
+      JD_ASSIGN(const lab::RecordReport report, lab::record(options));
+      if (given->json)
+        fmt::print("{}\n", as_json(report).dump());
+      else if (!given->quiet)
+        print(report);
+      return ExitCode::fine;
     };
   });
 }

@@ -1,0 +1,285 @@
+// The recording of a pair. Blocks are fresh processes in the order A B B A, so that a slow drift of
+// the machine (temperature, clocks, neighbours) weighs on both sides alike. The first block of each
+// side makes the values pass; what it costs beyond replay is then known, and the replay of every
+// block gets an even share of what the budget leaves after those costs.
+#include "lab/record.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <sstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+#include "base/progress.h"
+#include "device/host.h"
+#include "lab/clock.h"
+#include "lab/pack.h"
+#include "run/run_file.h"
+
+namespace joulediff::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Nanoseconds kEnding = kSecond;  // a program's end after its replay, and packing
+constexpr double kMostWithin = 0.97;      // of a block's progress before it has ended
+
+std::string random_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+std::string label_of(const std::vector<std::string>& command) {
+  for (const std::string& argument : command)
+    if (argument.ends_with(".py")) return fs::path(argument).stem().string();
+  return fs::path(command.front()).filename().string();
+}
+
+std::string joined(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& argument : command) {
+    const bool plain = !argument.empty() &&
+                       argument.find_first_of(" \t\n\"'\\$`*?;&|<>(){}[]!#~") == std::string::npos;
+    std::string quoted = argument;
+    if (!plain) {
+      for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
+        quoted.replace(at, 1, "'\\''");
+      quoted = "'" + quoted + "'";
+    }
+    line += (line.empty() ? "" : " ") + quoted;
+  }
+  return line;
+}
+
+Status check_output(const RecordSide& side, bool force) {
+  std::error_code error;
+  const fs::path path(side.output);
+  if (fs::exists(path, error) && !force)
+    return fail(ExitCode::usage,
+                side.output + " exists: give another -o, or --force to replace it");
+  if (fs::is_directory(path, error))
+    return fail(ExitCode::usage, side.output + " is a folder: -o names a file");
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    return fail(ExitCode::environment,
+                "cannot write in " + folder.string() + ": make the folder, or give another -o");
+  return {};
+}
+
+// A folder for the spools of one block, beside the output.
+class SpoolFolder {
+ public:
+  static Result<SpoolFolder> make(const std::string& output, unsigned block, bool keep) {
+    SpoolFolder folder;
+    folder.path_ = fmt::format("{}.{}-{}.spool", output, getpid(), block);
+    folder.keep_ = keep;
+    std::error_code error;
+    if (!fs::create_directory(folder.path_, error))
+      return fail(ExitCode::environment, "cannot make the folder " + folder.path_.string() + ": " +
+                                             (error ? error.message() : "it exists"));
+    return folder;
+  }
+  SpoolFolder(SpoolFolder&& other) noexcept : path_(std::move(other.path_)), keep_(other.keep_) {
+    other.path_.clear();
+  }
+  SpoolFolder& operator=(SpoolFolder&&) = delete;
+  ~SpoolFolder() {
+    std::error_code error;
+    if (!path_.empty() && !keep_) fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  SpoolFolder() = default;
+  fs::path path_;
+  bool keep_ = false;
+};
+
+class Recording {
+ public:
+  Recording(const RecordOptions& options, const Installation& installation,
+            const device::Board* board)
+      : options_(options),
+        installation_(installation),
+        board_(board),
+        budget_(static_cast<Nanoseconds>(options.budget.value * 1e9)),
+        order_(block_order(options.sides.size(), options.blocks)),
+        costs_(options.sides.size(), -1),
+        progress_(options.quiet) {
+    for (const RecordSide& side : options.sides)
+      report_.sides.push_back({.output = side.output, .run = {}, .spools = {}, .replay = {}});
+  }
+
+  Result<RecordReport> record() {
+    for (unsigned block = 0; block < order_.size() && !report_.interrupted; ++block) {
+      const Status status = record_block(block);
+      if (status) continue;
+      // With nothing on one side there is nothing to keep but the error.
+      const bool each_has_one = std::all_of(report_.sides.begin(), report_.sides.end(),
+                                            [](const auto& s) { return !s.run.blocks.empty(); });
+      if (!each_has_one && !report_.interrupted) return fail(status.error());
+      diagnose(report_.sides[order_[block]].run, Severity::warning, "record.block_failed",
+               "a later block was not recorded: " + status.error().message);
+      break;
+    }
+    progress_.finish();
+    return write();
+  }
+
+ private:
+  Nanoseconds left() const { return budget_ - (now() - begin_); }
+
+  Status record_block(unsigned block) {
+    const std::size_t side = order_[block];
+    RecordedSide& recorded = report_.sides[side];
+    const Nanoseconds block_begin = now();
+    JD_ASSIGN(const SpoolFolder folder,
+              SpoolFolder::make(recorded.output, block, options_.keep_spool));
+    if (options_.keep_spool) recorded.spools.push_back(folder.path().string());
+
+    Launch plan;
+    plan.command = options_.sides[side].command;
+    plan.spool = folder.path();
+    plan.settings = options_.settings;
+    if (!recorded.run.blocks.empty()) plan.settings.passes = without_values(plan.settings.passes);
+    plan.replay_budget = [&] { return replay_budget(block, now() - block_begin); };
+    plan.tick = [&] { show_progress(block, now() - block_begin); };
+    JD_ASSIGN(Launched launched, launch(plan, installation_, board_));
+
+    const ReplayJudge::Tally tally = launched.replay;
+    costs_[side] = now() - block_begin - tally.spent;
+    recorded.replay.planned += tally.planned;
+    recorded.replay.measured += tally.measured;
+    recorded.replay.cut += tally.cut;
+    recorded.replay.spent += tally.spent;
+    report_.interrupted = launched.interrupted;
+    Recorded left_behind;
+    left_behind.launched = std::move(launched);
+    left_behind.spools = read_spools(folder.path().string(), left_behind.strangers);
+    left_behind.order = block;
+    return add_block(recorded.run, std::move(left_behind));
+  }
+
+  static std::string without_values(const std::string& passes) {
+    std::string others;
+    std::istringstream all(passes);
+    for (std::string pass; std::getline(all, pass, ',');)
+      if (pass != "values") others += (others.empty() ? "" : ",") + pass;
+    return others;
+  }
+
+  Nanoseconds replay_budget(unsigned block, Nanoseconds this_block_until_replay) {
+    std::vector<Nanoseconds> to_come;
+    for (std::size_t later = block + 1; later < order_.size(); ++later) {
+      const Nanoseconds known = costs_[order_[later]];
+      to_come.push_back(known >= 0 ? known : this_block_until_replay + kEnding);
+    }
+    return replay_share(left() - kEnding, to_come);
+  }
+
+  void show_progress(unsigned block, Nanoseconds within) {
+    const Nanoseconds spent = now() - begin_ - within;
+    const auto expected = static_cast<double>(block > 0 ? spent / block : budget_ / order_.size());
+    const double part =
+        std::min(kMostWithin, static_cast<double>(within) / std::max(1.0, expected));
+    progress_.update(fmt::format("recording {} (process {} of {})",
+                                 report_.sides[order_[block]].output, block + 1, order_.size()),
+                     (block + part) / static_cast<double>(order_.size()));
+  }
+
+  void complete_manifest(std::size_t side) {
+    RecordedSide& recorded = report_.sides[side];
+    run::Manifest& manifest = recorded.run.manifest;
+    const std::vector<std::string>& command = options_.sides[side].command;
+    if (!options_.label.empty()) manifest.label = options_.label;
+    if (manifest.label.empty()) manifest.label = label_of(command);
+    manifest.command = joined(command);
+    if (options_.work) manifest.work = *options_.work;
+    if (options_.sides.size() == 2) {
+      manifest.pair = pair_;
+      manifest.side = side == 0 ? "a" : "b";
+    }
+    const device::HostInfo host = device::host_info();
+    manifest.facts["joulediff"] = JOULEDIFF_VERSION;
+    manifest.facts["host"] = host.name;
+    manifest.facts["processor"] = host.processor;
+    manifest.facts["cores"] = std::to_string(host.cores);
+    if (board_) {
+      manifest.facts["driver"] = board_->info().driver;
+      const std::string& uuid = board_->info().uuid;
+      if (manifest.device.empty()) manifest.device = board_->info().name;
+      if (manifest.device_uuid.empty()) manifest.device_uuid = uuid;
+      if (uuid.find(manifest.device_uuid) == std::string::npos &&
+          manifest.device_uuid.find(uuid) == std::string::npos)
+        diagnose(recorded.run, Severity::warning, "record.other_device",
+                 fmt::format("the program ran on {} but the meters watched {}: show it that board "
+                             "alone with CUDA_VISIBLE_DEVICES",
+                             manifest.device_uuid, uuid));
+    }
+    if (manifest.device.empty())
+      manifest.device = fmt::format(
+          "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
+    if (recorded.replay.cut > 0)
+      diagnose(recorded.run, Severity::note, "record.budget",
+               fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
+                           "wider; give a longer --budget for narrower ones",
+                           format(options_.budget), recorded.replay.planned),
+               recorded.replay.cut);
+  }
+
+  Result<RecordReport> write() {
+    Status first_trouble;
+    for (std::size_t side = 0; side < report_.sides.size(); ++side) {
+      RecordedSide& recorded = report_.sides[side];
+      if (recorded.run.blocks.empty()) continue;
+      complete_manifest(side);
+      Status status = run::write_run(recorded.run, recorded.output);
+      if (!status && first_trouble) first_trouble = std::move(status);
+    }
+    if (!first_trouble) return fail(first_trouble.error());
+    std::erase_if(report_.sides, [](const auto& side) { return side.run.blocks.empty(); });
+    if (report_.sides.empty())
+      return fail(ExitCode::bad_input, "interrupted before anything was recorded");
+    report_.elapsed = to_seconds(now() - begin_);
+    return std::move(report_);
+  }
+
+  const RecordOptions& options_;
+  const Installation& installation_;
+  const device::Board* board_;
+  const Nanoseconds begin_ = now();
+  const Nanoseconds budget_;
+  const std::vector<std::size_t> order_;
+  const std::string pair_ = random_id();
+  std::vector<Nanoseconds> costs_;  // of a side's last block, without replay; -1: not known
+  Progress progress_;
+  RecordReport report_;
+};
+
+}  // namespace
+
+std::vector<std::size_t> block_order(std::size_t sides, unsigned blocks) {
+  std::vector<std::size_t> order;
+  for (unsigned block = 0; block < blocks; ++block)
+    order.push_back(sides == 2 && (block % 4 == 1 || block % 4 == 2) ? 1 : 0);
+  return order;
+}
+
+Nanoseconds replay_share(Nanoseconds left, const std::vector<Nanoseconds>& costs_to_come) {
+  for (Nanoseconds cost : costs_to_come) left -= cost;
+  return std::max<Nanoseconds>(0, left) / static_cast<Nanoseconds>(costs_to_come.size() + 1);
+}
+
+Result<RecordReport> record(const RecordOptions& options) {
+  for (const RecordSide& side : options.sides) JD_TRY(check_output(side, options.force));
+  JD_ASSIGN(const Installation installation, find_installation());
+  JD_ASSIGN(const std::optional<device::Board> board,
+            device::Board::open(std::getenv("CUDA_VISIBLE_DEVICES")));
+  return Recording(options, installation, board ? &*board : nullptr).record();
+}
+
+}  // namespace joulediff::lab

@@ -36,11 +36,12 @@ struct OpenOperator {
 };
 thread_local std::vector<OpenOperator> open_operators;
 
+// Made when the library is loaded, not on first use: a fork in the middle of a first use would
+// leave the child waiting for it for good. Never destroyed: the host's threads and CUPTI's may come
+// in while the process ends.
 Process* start();
-
-// Never destroyed: the host's threads and CUPTI's may come in while the process ends.
+Process* const instance = start();
 Process& process() {
-  static Process* const instance = start();
   return *instance;
 }
 
@@ -72,7 +73,6 @@ void after_fork(bool child) {
 
 Process* start() {
   auto* const p = new Process;
-  if (!p->output.on()) return p;
   std::atexit(at_exit);
   pthread_atfork(before_fork, [] { after_fork(false); }, [] { after_fork(true); });
   return p;
@@ -81,17 +81,13 @@ Process* start() {
 // Runs `body` where the recorder is on, and switches it off if that fails.
 template <class Body>
 void recording(Body body) noexcept {
+  Process& p = process();
+  if (!p.output.on()) return;
+  p.attended.store(true, std::memory_order_relaxed);
   try {
-    Process& p = process();
-    if (!p.output.on()) return;
-    p.attended.store(true, std::memory_order_relaxed);
-    try {
-      body(p);
-    } catch (const std::exception&) {
-      p.output.switch_off();
-    }
+    body(p);
   } catch (const std::exception&) {
-    return;  // not even started
+    p.output.switch_off();
   }
 }
 
@@ -218,11 +214,7 @@ JD_EXPORT void jd_flush(void) {
 // CUDA calls this before anything else of CUDA runs in the process. Where no plug-in and no engine
 // makes the passes, the whole program is one trace, and its steps are found in the kernel stream.
 JD_EXPORT int InitializeInjection(void) {
-  try {
-    Process& p = process();
-    if (p.output.on() && !p.attended.load(std::memory_order_relaxed)) p.kernels.record(JD_TRACE);
-  } catch (const std::exception&) {
-    return 1;
-  }
+  if (process().attended.load(std::memory_order_relaxed)) return 1;
+  recording([](Process& p) { p.kernels.record(JD_TRACE); });
   return 1;
 }

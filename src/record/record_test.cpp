@@ -261,6 +261,30 @@ TEST(Record, AProgramThatReplacesItselfKeepsBothSpools) {
   EXPECT_THAT(r.records, SizeIs(2));
 }
 
+std::string output_of(const std::string& command) {
+  std::string text;
+  FILE* const pipe = popen(command.c_str(), "r");
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
+  return pclose(pipe) == 0 ? text : "";
+}
+
+// What a host's process gets with the library: no other library, and no name but the C ABI's.
+TEST(Library, BringsNothingWithIt) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer brings its own";
+#endif
+  const std::string library = JOULEDIFF_LIBRARY_DIR "/libjoulediff-record.so";
+  const std::string needed = output_of("readelf -d " + library + " | grep NEEDED");
+  const std::string exported = output_of("nm -D --defined-only " + library + " | cut -d' ' -f3-");
+  if (needed.empty() || exported.empty()) GTEST_SKIP() << "no binutils here";
+  std::istringstream lines(needed), names(exported);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_THAT(line, testing::AnyOf(HasSubstr("[libc.so.6]"), HasSubstr("[ld-linux"),
+                                     HasSubstr("[libdl.so"), HasSubstr("[libpthread.so")));
+  for (std::string name; std::getline(names, name);)
+    EXPECT_TRUE(name.starts_with("jd_") || name == "InitializeInjection") << name;
+}
+
 TEST(Record, AFullDiskSwitchesItOff) {
   const auto r = recorded([] {
     const rlimit size{20'000, 20'000};

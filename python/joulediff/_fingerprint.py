@@ -65,7 +65,8 @@ def _mix32(words):
 
 def _mix64(words):
     """[n] int64 -> [1, 2] int64 sums of the lanes."""
-    low_high = words.contiguous().view(torch.int32).reshape(-1, 2)
+    words = words.contiguous().as_strided(words.shape, (1,))  # one element may have stride 0
+    low_high = words.view(torch.int32).reshape(-1, 2)
     low = _fmix(low_high[:, 0] ^ _seed(words.device))
     return _fmix(low.bitwise_xor_(low_high[:, 1] * _GOLDEN)).sum(-1, dtype=torch.int64)[None]
 
@@ -152,17 +153,22 @@ def _chunks(x, limit):
         pending.extend(reversed(piece.split(rows, axis)))
 
 
+def code(dtype):
+    """The format's number for a dtype, 0 where it has none."""
+    return _CODES.get(dtype) or _UNSIGNED.get(dtype, (None, 0))[1]
+
+
 def fingerprint(tensor):
     """_abi.Fingerprint of a tensor of any shape, stride, dtype and device.
 
     An unreadable tensor or an unknown dtype gives dtype 0 and no more.
     """
     result = _abi.Fingerprint()
-    code = _CODES.get(tensor.dtype) or _UNSIGNED.get(tensor.dtype, (None, 0))[1]
-    x = elements(tensor) if code else None
+    number = code(tensor.dtype)
+    x = elements(tensor) if number else None
     if x is None:
         return result
-    result.dtype, result.count = code, x.numel()
+    result.dtype, result.count = number, x.numel()
     if x.numel() == 0:
         return result
     if tensor.dtype in _UNSIGNED:
@@ -238,9 +244,7 @@ def _grid_offsets(shape, stride, device):
 
 def sample(tensor):
     """A ctypes float array of at most 512 values, or None where the tensor cannot be read."""
-    if tensor.dtype not in _CODES and tensor.dtype not in _UNSIGNED:
-        return None
-    x = elements(tensor)
+    x = elements(tensor) if code(tensor.dtype) else None
     if x is None or x.numel() == 0:
         return None
     shape, stride = tuple(x.shape), tuple(x.stride())

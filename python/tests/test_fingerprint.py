@@ -100,3 +100,10 @@ def test_unsigned_words_hash_as_their_value():
     wide = _fingerprint.fingerprint(torch.tensor(values))
     narrow = _fingerprint.fingerprint(torch.tensor(values, dtype=torch.uint16))
     assert list(narrow.own) == list(wide.own)
+
+
+def test_one_element_repeated():
+    for x in (torch.tensor([7]), torch.tensor([2.5], dtype=torch.float64), torch.tensor([True])):
+        got = _fingerprint.fingerprint(x.expand(4, 9))
+        assert got.count == 1 and list(got.own) == list(_fingerprint.fingerprint(x).own)
+        assert list(_fingerprint.sample(x.expand(4, 9))) == [x.item()]

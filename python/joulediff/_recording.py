@@ -1,0 +1,238 @@
+"""The recording of one process: which step makes which pass.
+
+Passes change only between steps, so that none disturbs another. During the trace nothing of ours runs
+inside a step: its only cost is one call between two steps. Any mistake of ours ends the recording with
+a diagnostic and leaves the program as it is.
+"""
+
+import os
+import sys
+import time
+import traceback
+
+from joulediff import _abi, _settings
+from joulediff._mode import synchronize
+from joulediff._order import Order
+from joulediff._replay import Replay
+from joulediff._values import Values
+
+_ALL = ("values", "order", "trace", "replay")
+_ORDER_STEPS = 3
+_SETTLE_STEPS = 2  # unrecorded, so that clocks and allocator settle before the trace
+
+
+# What holds in the region but not around it is no change.
+_OF_CONTEXT = ("torch.grad_enabled", "torch.is_inference_mode_enabled", "torch.autocast.cuda",
+               "torch.autocast.cuda.dtype", "torch.autocast.cpu", "torch.autocast.cpu.dtype")
+
+
+def _number(name, default):
+    try:
+        return max(0.0, float(os.environ.get(name, default)))
+    except ValueError:
+        return default
+
+
+def schedule(passes, steps, seconds, clock=time.monotonic):
+    """The pass of each step, in order; `seconds` of trace are counted from its first step."""
+    yield _abi.WARMUP
+    if "values" in passes:
+        yield _abi.VALUES
+    if "order" in passes:
+        for _ in range(_ORDER_STEPS):
+            yield _abi.ORDER
+    if "trace" in passes:
+        for _ in range(_SETTLE_STEPS):
+            yield _abi.WARMUP
+        begin, done = clock(), 0
+        while done < max(1, steps) or clock() - begin < seconds:
+            yield _abi.TRACE
+            done += 1
+    if "replay" in passes and "order" in passes:
+        yield _abi.REPLAY
+
+
+class Recording:
+    """step() at each start of a step; finish() after the last. `active` until the replay is over."""
+
+    def __init__(self, recorder, work=None):
+        asked = os.environ.get("JOULEDIFF_PASSES") or ",".join(_ALL)
+        self._recorder, self._work, self._pid = recorder, work, os.getpid()
+        self._passes = [p.strip() for p in asked.split(",")]
+        self._schedule = schedule(self._passes, int(_number("JOULEDIFF_STEPS", 20)),
+                                  _number("JOULEDIFF_TRACE_SECONDS", 0.0))
+        self.active = True
+        self.done = None  # the pass last finished
+        self._pass, self._index, self._begin = None, -1, 0
+        self._mode, self._values = None, None
+        self._operators = {}
+        self._settings = None
+
+    def step(self):
+        """Ends the step before and begins the next."""
+        self._survive(self._step)
+
+    def finish(self, whole):
+        """Ends the last step; `whole`: the program has finished it."""
+        self._survive(self._finish, whole)
+
+    def fail(self, error):
+        """A mistake of ours, from inside a pass: off, and told once."""
+        if self.active:
+            self.active = False
+            where = traceback.extract_tb(error.__traceback__)[-1:]
+            place = f" at {os.path.basename(where[0].filename)}:{where[0].lineno}" if where else ""
+            text = f"{type(error).__name__}: {error}{place}"
+            self._recorder.diagnostic("error", "recording_failed", text[:600])
+
+    def _survive(self, function, *args):
+        if os.getpid() != self._pid:  # a forked child has our state, but is not the recording
+            self.active = False
+            if self._mode is not None:
+                self._mode.off = True
+            return
+        try:
+            if self.active:
+                function(*args)
+        except Exception as error:  # noqa: BLE001
+            self.fail(error)
+        if not self.active and self._mode is not None:
+            mode, self._mode = self._mode, None
+            try:
+                mode.end()
+            except Exception as error:  # noqa: BLE001
+                self._recorder.diagnostic("error", "recording_failed", f"on leaving: {error}")
+
+    def _step(self):
+        following = next(self._schedule, None)
+        inside = following == self._pass == _abi.TRACE
+        if not inside:
+            synchronize()
+        now = self._recorder.now()
+        self._end_step(now)
+        if following != self._pass:
+            self._leave_pass()
+        if following is None:
+            self._close()
+            return
+        if following != self._pass:
+            self._enter_pass(following)
+        self._index += 1
+        if inside:
+            self._begin = now
+        else:
+            self._begin_step()
+
+    def _begin_step(self):
+        mode = self._mode
+        if self._pass == _abi.ORDER:
+            mode.begin_step(self._index)
+        elif mode is not None:
+            mode.begin()
+        synchronize()
+        self._begin = self._recorder.now()
+
+    def _end_step(self, now):
+        if self._pass is None:
+            return
+        if self._mode is not None:
+            self._mode.end()
+        self._recorder.step(self._pass, self._index, self._begin, now)
+
+    def _enter_pass(self, following):
+        if following != _abi.WARMUP and self._settings is None:
+            self._settings = _settings.snapshot()
+            self._tell_facts()
+        make = {_abi.VALUES: lambda: Values(self._recorder, self.fail),
+                _abi.ORDER: lambda: Order(self._recorder, self.fail),
+                _abi.REPLAY: lambda: Replay(self._recorder, self.fail,
+                                            os.environ.get("JOULEDIFF_SOCKET"), self._operators)}
+        self._mode = make[following]() if following in make else None
+        if following in (_abi.ORDER, _abi.TRACE):
+            self._recorder.kernels(following)
+        self._pass = following
+
+    def _leave_pass(self):
+        mode, self._mode = self._mode, None
+        if self._pass in (_abi.ORDER, _abi.TRACE):
+            self._recorder.kernels(_abi.WARMUP)
+        if self._pass == _abi.VALUES:
+            for model in mode.models[:1]:
+                for key, value in _settings.of_model(model).items():
+                    self._recorder.fact("setting", key=key, value=value)
+            self._values = {i: (o.name, o.facts["signature"])
+                            for i, o in mode.operations().items()}
+        if self._pass == _abi.ORDER:
+            self._operators = mode.operators
+            self._compare_orders()
+        self.done, self._pass = self._pass, None
+
+    def _compare_orders(self):
+        """Operators are known by the signature that the values pass gave them."""
+        values, order = self._values, self._operators
+        if values is None:
+            return
+        same_names = values.keys() == order.keys()
+        same_shapes = True
+        for index, (name, signature, moves) in order.items():
+            known_name, known = values.get(index, ("", ""))
+            if name == known_name:
+                same_shapes = same_shapes and signature == known
+                order[index] = name, known, moves
+            else:
+                same_names = False
+        if not same_names:
+            self._recorder.diagnostic("warning", "order_differs", "the order pass saw other operators"
+                                      f" than the values pass ({len(order)} against {len(values)})")
+        elif not same_shapes:
+            self._recorder.diagnostic("note", "shapes_differ",
+                                      "the order pass saw other shapes than the values pass")
+
+    def _tell_facts(self):
+        for key, value in sorted(self._settings.items()):
+            self._recorder.fact("setting", key=key, value=value)
+        fields = _settings.manifest() | _settings.versions()
+        if self._work:
+            fields |= {"work_unit": self._work[0], "work_per_step": self._work[1]}
+        self._recorder.fact("manifest", **fields)
+        dynamo = sys.modules.get("torch._dynamo.utils")
+        if dynamo is not None and dynamo.counters.get("frames"):
+            self._recorder.diagnostic("note", "eager_twin", "the program compiles: values and order "
+                                      "come from the eager form of the same code")
+
+    def _finish(self, whole):
+        if self._pass in (_abi.WARMUP, _abi.TRACE) and not whole:
+            synchronize()
+            self._leave_pass()
+        elif self._pass is not None:
+            synchronize()
+            self._end_step(self._recorder.now())
+            self._leave_pass()
+        missing = sorted({n for n in self._schedule_rest()})
+        if missing:
+            self._recorder.diagnostic("warning", "ended_early",
+                                      f"the program ended after {self._index + 1} steps, before: "
+                                      + ", ".join(missing))
+        self._close()
+
+    def _schedule_rest(self):
+        """Names of the passes that are still to come; of the trace also when it was cut short."""
+        names = {_abi.VALUES: "values", _abi.ORDER: "order", _abi.TRACE: "trace",
+                 _abi.REPLAY: "replay"}
+        for following in self._schedule:
+            if following in names:
+                yield names[following]
+            if following == _abi.TRACE:  # the rest of the trace need not be counted
+                if "replay" in self._passes and "order" in self._passes:
+                    yield "replay"
+                return
+
+    def _close(self):
+        if self._settings is not None:
+            after = _settings.snapshot()
+            changed = sorted(k for k in after.keys() | self._settings.keys()
+                             if after.get(k) != self._settings.get(k) and k not in _OF_CONTEXT)
+            if changed:
+                self._recorder.diagnostic("warning", "settings_changed", ", ".join(changed)[:600])
+        self._recorder.flush()
+        self.active = False

@@ -1,0 +1,247 @@
+"""Finding the steps of a program without editing it.
+
+JOULEDIFF_REGION names a function or method as `module:qualname`; without it the region is the
+outermost torch.nn.Module that is called a second time. A step lasts from one start of the region to
+the next. Importing joulediff.torch switches the implicit region off, since such a program says itself
+where its steps are; steps() also ends a region that was named. Nothing here imports torch by itself.
+"""
+
+import atexit
+import functools
+import importlib.util
+import os
+import sys
+import threading
+
+from joulediff import _abi
+
+
+class State:
+    """What this process knows of its recording."""
+
+    def __init__(self):
+        self.explicit = False  # the program imports joulediff.torch
+        self.work = _work_of_environment()
+        self.recording = None
+        self.recorder = None
+        self.taken = False  # steps() has the recording
+        self.began = False
+
+
+def _work_of_environment():
+    unit, _, count = os.environ.get("JOULEDIFF_WORK", "").partition(":")
+    try:
+        return (unit, float(count or 1)) if unit else None
+    except ValueError:
+        return None
+
+
+state = State()
+
+
+def _start():
+    """The Recording of this process, or None where nothing is to be recorded."""
+    if not state.began:
+        state.began = True
+        try:
+            state.recorder = _abi.load()
+            if state.recorder is not None:
+                from joulediff._recording import Recording
+
+                state.recording = Recording(state.recorder, state.work)
+        except Exception as error:  # noqa: BLE001  the program goes on without us
+            if state.recorder is not None:
+                state.recorder.diagnostic("error", "recording_failed", str(error)[:600])
+    return state.recording
+
+
+def take_over():
+    """The recording for an explicit loop, once; a region that has begun is ended."""
+    if state.taken:
+        return None
+    state.taken = True
+    region_began = state.began
+    recording = _start()
+    if recording is not None and region_began:
+        state.recorder.diagnostic("warning", "region_and_steps",
+                                  "the program's own steps() came after the region had begun")
+        recording.finish(whole=False)
+        return None
+    return recording
+
+
+def enter():
+    """A start of the region."""
+    if not state.taken and threading.current_thread() is threading.main_thread():
+        recording = _start()
+        if recording is not None and recording.active:
+            recording.step()
+
+
+def _at_exit():
+    if state.recording is not None and not state.taken:
+        state.recording.finish(whole=False)
+    elif state.recorder is None and not state.taken:
+        recorder = _abi.load()
+        if recorder is not None and "torch" in sys.modules:
+            said = " (joulediff.torch is imported: use steps())" if state.explicit else ""
+            recorder.diagnostic("warning", "no_step", f"no step of a region was seen{said}")
+            recorder.flush()
+
+
+def install():
+    """Called by the injected sitecustomize: arms the region, once torch and its module are there."""
+    atexit.register(_at_exit)
+    region = os.environ.get("JOULEDIFF_REGION", "")
+    if not region:
+        _after_import("torch", lambda torch: _OutermostModule(torch).arm())
+        return
+    module, _, name = region.partition(":")
+    if module == "__main__":
+        _watch_main(name)
+    else:
+        _after_import(module, lambda loaded: _wrap(loaded, name))
+
+
+def _wrap(owner, path):
+    """Replaces the function at a dotted path below `owner` by one that enters the region."""
+    *parents, name = path.split(".")
+    try:
+        for parent in parents:
+            owner = getattr(owner, parent)
+        function = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
+    except AttributeError:
+        return
+    inner = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+
+    @functools.wraps(inner)
+    def region(*args, **kwargs):
+        enter()
+        return inner(*args, **kwargs)
+
+    setattr(owner, name, type(function)(region) if inner is not function else region)
+
+
+def _watch_main(name):
+    """Wraps a function of the script when it is first called: before that it does not exist.
+
+    The profile hook is gone as soon as the function was seen; that call is the warm-up.
+    """
+    leaf = name.split(".")[-1]
+
+    def look(frame, event, _):
+        if (event == "call" and frame.f_code.co_name == leaf
+                and frame.f_globals.get("__name__") in ("__main__", "__mp_main__")
+                and getattr(frame.f_code, "co_qualname", name) == name):
+            sys.setprofile(None)
+            main = sys.modules[frame.f_globals["__name__"]]
+            _wrap(main, name)
+            enter()
+
+    sys.setprofile(look)
+
+
+class _OutermostModule:
+    """Finds the first module instance to be called outermost twice, then watches its class alone."""
+
+    def __init__(self, torch):
+        self._class = torch.nn.Module
+        self._seen = set()
+        self._depth = threading.local()
+
+    def arm(self):
+        original = self._original = self._class.__call__
+
+        def __call__(module, *args, **kwargs):  # noqa: N807
+            depth = getattr(self._depth, "value", 0)
+            if depth == 0 and self._outermost(module):
+                return module(*args, **kwargs)  # now through its class
+            self._depth.value = depth + 1
+            try:
+                return original(module, *args, **kwargs)
+            finally:
+                self._depth.value = depth
+
+        self._patched = self._class.__call__ = __call__
+
+    def _outermost(self, module):
+        """True when the region is found, and its class is watched."""
+        if state.explicit or state.taken:
+            self._disarm()
+            return False
+        if id(module) not in self._seen:
+            if not self._seen:
+                enter()  # the warm-up
+            self._seen.add(id(module))
+            return False
+        self._disarm()
+        _watch_class(type(module), module)
+        return True
+
+    def _disarm(self):
+        if self._class.__call__ is self._patched:
+            self._class.__call__ = self._original
+
+
+def _watch_class(kind, root):
+    own = vars(kind).get("__call__")
+
+    def __call__(module, *args, **kwargs):  # noqa: N807
+        if module is root:
+            enter()
+            if state.recording is None or not state.recording.active or state.taken:
+                _restore(kind, own, __call__)
+        inner = own or super(kind, module).__call__
+        return inner(module, *args, **kwargs) if own else inner(*args, **kwargs)
+
+    kind.__call__ = __call__
+
+
+def _restore(kind, own, ours):
+    if vars(kind).get("__call__") is ours:
+        if own is None:
+            del kind.__call__
+        else:
+            kind.__call__ = own
+
+
+def _after_import(name, action):
+    """action(module) when it has been imported; at once if it has been already."""
+    if name in sys.modules:
+        _quietly(action, sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _Finder(name, action))
+
+
+def _quietly(action, module):
+    try:
+        action(module)
+    except Exception as error:  # noqa: BLE001
+        recorder = _abi.load()
+        if recorder is not None:
+            recorder.diagnostic("error", "recording_failed", f"{type(error).__name__}: {error}"[:600])
+
+
+class _Finder:
+    """Lets the other finders find the module, and acts once its loader has run it."""
+
+    def __init__(self, name, action):
+        self._name, self._action = name, action
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self._name or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        loader = getattr(spec, "loader", None)
+        if not hasattr(loader, "exec_module"):
+            return spec
+        execute = loader.exec_module
+
+        def exec_module(module):
+            del loader.exec_module
+            execute(module)
+            _quietly(self._action, module)
+
+        loader.exec_module = exec_module
+        return spec

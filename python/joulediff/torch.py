@@ -1,0 +1,42 @@
+"""Marks the steps of a PyTorch program for `joulediff record`.
+
+    import joulediff.torch
+
+    joulediff.torch.work("token", batch * length)
+    for _ in joulediff.torch.steps(50):
+        step()
+
+Without a recorder in the environment steps(n) is range(n) and nothing else happens.
+"""
+
+from joulediff import _region
+
+
+def steps(n):
+    """Yields 0, 1, ... at least `n` times, and more where the recorder needs more steps.
+
+    A step lasts from one value to the next. Only the first loop of a process is recorded.
+    """
+    recording = _region.take_over()
+    done = 0
+    if recording is not None:
+        try:
+            while recording.active:
+                recording.step()
+                if not recording.active and done >= n:
+                    break
+                yield done
+                done += 1
+        finally:
+            recording.finish(whole=True)
+    while done < n:
+        yield done
+        done += 1
+
+
+def work(unit, per_step):
+    """Says what one step does, as ("token", 8192): a unit's name and how many of it."""
+    _region.state.work = (str(unit), float(per_step))
+
+
+_region.state.explicit = True

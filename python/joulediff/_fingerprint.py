@@ -15,7 +15,7 @@ import torch
 from joulediff import _abi
 
 _CHUNK = {"cpu": 1 << 18}  # elements: in the CPU's cache; elsewhere bounded temporaries
-_CHUNK_ELSEWHERE = 1 << 23
+_CHUNK_ELSEWHERE = 1 << 22
 SAMPLE_LIMIT = 512
 
 _CODES = {

@@ -26,6 +26,7 @@ class State:
         self.recorder = None
         self.taken = False  # steps() has the recording
         self.began = False
+        self.thread = None  # the one in which the region was first entered
 
 
 def _work_of_environment():
@@ -72,7 +73,9 @@ def take_over():
 
 def enter():
     """A start of the region."""
-    if not state.taken and threading.current_thread() is threading.main_thread():
+    here = threading.get_ident()
+    state.thread = state.thread or here  # the modes of the passes belong to one thread
+    if not state.taken and state.thread == here:
         recording = _start()
         if recording is not None and recording.active:
             recording.step()
@@ -85,7 +88,7 @@ def _at_exit():
         recorder = _abi.load()
         if recorder is not None and "torch" in sys.modules:
             said = " (joulediff.torch is imported: use steps())" if state.explicit else ""
-            recorder.diagnostic("warning", "no_step", f"no step of a region was seen{said}")
+            recorder.diagnostic("note", "no_step", f"no step of a region was seen{said}")
             recorder.flush()
 
 
@@ -191,8 +194,9 @@ def _watch_class(kind, root):
             enter()
             if state.recording is None or not state.recording.active or state.taken:
                 _restore(kind, own, __call__)
-        inner = own or super(kind, module).__call__
-        return inner(module, *args, **kwargs) if own else inner(*args, **kwargs)
+        if own is not None:
+            return own(module, *args, **kwargs)
+        return super(kind, module).__call__(*args, **kwargs)
 
     kind.__call__ = __call__
 

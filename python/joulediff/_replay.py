@@ -7,6 +7,7 @@ and data-dependent operators, and what cannot be captured, run eagerly. The firs
 operator is where its inputs are at hand; afterwards it runs once as the program wants it.
 """
 
+import functools
 import socket
 import time
 
@@ -126,15 +127,22 @@ def spans(tensors):
     return copies
 
 
+@functools.lru_cache(maxsize=1)
+def _side_stream():
+    return torch.cuda.Stream()
+
+
 class Executions:
     """Runs a call `n` times back to back; run() returns how many it made and waits for the device."""
 
-    def __init__(self, call, device, capturable):
+    def __init__(self, call, arguments, capturable):
+        """arguments: the tensors that the call is given; only what stays on the GPU is captured."""
         self._call, self._graph, self._copies = call, None, 1
         for _ in range(3):
-            call()
+            result = call()
         self.seconds = self._time(3)
-        if device.type == "cuda" and capturable:
+        everything = (*arguments, *_operator.tensors_in(result))
+        if capturable and everything and all(t.is_cuda for t in everything):
             self._capture()
 
     def _time(self, n):
@@ -147,13 +155,16 @@ class Executions:
 
     def _capture(self):
         copies = int(min(2000, max(1, _GRAPH_SECONDS / self.seconds)))
-        graph = torch.cuda.CUDAGraph()
+        graph, current, aside = torch.cuda.CUDAGraph(), torch.cuda.current_stream(), _side_stream()
+        aside.wait_stream(current)
+        with torch.cuda.stream(aside):  # libraries make their workspaces for a stream
+            self._call()
         try:
-            with torch.cuda.graph(graph, stream=torch.cuda.Stream(),
-                                  capture_error_mode="thread_local"):
+            with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
                 for _ in range(copies):
                     self._call()
         except RuntimeError:
+            torch.cuda.set_stream(current)  # a capture that fails leaves its own
             synchronize()
             return
         self._graph, self._copies = graph, copies
@@ -320,8 +331,5 @@ class Replay(OperatorMode):
             for key, content in fresh.items():
                 copies[key][1].copy_(content)
 
-        device = next((t.device for t in tensors if t.device.type == "cuda"), torch.device("cpu"))
-        if not tensors and isinstance(kwargs.get("device"), torch.device):
-            device = kwargs["device"]
-        executions = Executions(lambda: function(*new_args, **new_kwargs), device, form.capturable)
+        executions = Executions(lambda: function(*new_args, **new_kwargs), tensors, form.capturable)
         self._measure(signature, executions, refresh)

@@ -3,8 +3,9 @@
 // compare: a bucket of equal counts and class; a window on the rms; the other moments, which no
 // change of layout alters and which differ by at most a small multiple of the relative Frobenius
 // distance (measured factors); and the sample, element by element. Where the two sides were never
-// sampled under a common shape, equal hashes or very near moments decide; moments alone cannot tell
-// one normalised activation from another at low precision, hence the tighter limit.
+// sampled under a common shape, equal hashes or very near moments decide. Moments of unrelated
+// tensors of one distribution differ by about 1 / sqrt(count), so that they must be much nearer
+// than that.
 #include "match/anchors.h"
 
 #include <algorithm>
@@ -20,7 +21,8 @@ using value::Fingerprint;
 
 constexpr double kMomentError = 1e-5;    // how exactly producers agree on moments, relative to rms
 constexpr double kLooseMoments = 2.7;    // third moment and extremes, in tolerances
-constexpr double kMomentsAlone = 1e-3;   // limit where nothing but moments can be compared
+constexpr double kMomentsAlone = 0.1;    // times 1 / sqrt(count): limit where only they can tell
+constexpr double kExtremesAlone = 1e-2;  // likewise for the extremes, which do not average
 constexpr double kLargestNumber = 1e30;  // beyond it moments belong to a mask
 
 using Bucket = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, DTypeClass>;
@@ -33,23 +35,39 @@ double largest(const Fingerprint& f) {
   return std::max(std::abs(f.min), std::abs(f.max));
 }
 
-// A lower bound of the distance of two real tensors, from their moments.
-double moment_distance(const Fingerprint& a, const Fingerprint& b) {
+struct MomentDistance {
+  double averages = 0;
+  double extremes = 0;
+  double both() const { return std::max(averages, extremes); }
+};
+
+// Lower bounds of the distance of two real tensors.
+MomentDistance moment_distance(const Fingerprint& a, const Fingerprint& b) {
   const double rms = std::max(a.rms, b.rms);
   const double l4 = std::max(a.l4, b.l4);
   const double extreme = std::max(largest(a), largest(b));
-  double distance = 0;
-  const auto differ = [&](double x, double y, double scale) {
+  MomentDistance d;
+  const auto differ = [](double& distance, double x, double y, double scale) {
     if (x != y) distance = std::max(distance, std::abs(x - y) / scale);
   };
-  differ(a.rms, b.rms, rms);
-  differ(a.mean, b.mean, rms);
-  differ(a.mean_abs, b.mean_abs, rms);
-  differ(a.l4, b.l4, l4);
-  differ(a.m3, b.m3, kLooseMoments * rms * l4 * l4);
-  differ(a.min, b.min, kLooseMoments * extreme);
-  differ(a.max, b.max, kLooseMoments * extreme);
-  return distance;
+  differ(d.averages, a.rms, b.rms, rms);
+  differ(d.averages, a.mean, b.mean, rms);
+  differ(d.averages, a.mean_abs, b.mean_abs, rms);
+  differ(d.averages, a.l4, b.l4, l4);
+  differ(d.averages, a.m3, b.m3, kLooseMoments * rms * l4 * l4);
+  differ(d.extremes, a.min, b.min, kLooseMoments * extreme);
+  differ(d.extremes, a.max, b.max, kLooseMoments * extreme);
+  return d;
+}
+
+// Whether moments that near are enough where no elements can be compared.
+bool decisive(const MomentDistance& moments, const Fingerprint& a, const Fingerprint& b,
+              double tolerance) {
+  const double averages =
+      std::min(tolerance, kMomentsAlone / std::sqrt(static_cast<double>(a.count)));
+  return std::max(largest(a), largest(b)) < kLargestNumber &&
+         moments.averages <= averages + kMomentError &&
+         moments.extremes <= std::min(tolerance, kExtremesAlone) + kMomentError;
 }
 
 bool exact(const Fingerprint& f) {
@@ -65,8 +83,8 @@ std::optional<Pair> compare(const SideView& a, const SideView& b, std::uint32_t 
   const bool same_bits = fa.own == fb.own;
   Pair pair{ca, cb, 0, kNone, kNone, {}};
   if (exact(fa) && !same_bits) return {};
-  const double moments = same_bits ? 0 : moment_distance(fa, fb);
-  if (moments > tolerance + kMomentError) return {};
+  const MomentDistance moments = same_bits ? MomentDistance{} : moment_distance(fa, fb);
+  if (moments.both() > tolerance + kMomentError) return {};
 
   const std::vector<Geometry>& of_a = a.classes.classes[ca].geometries;
   const std::vector<Geometry>& of_b = b.classes.classes[cb].geometries;
@@ -86,13 +104,12 @@ std::optional<Pair> compare(const SideView& a, const SideView& b, std::uint32_t 
   if (pair.geometry_a == kNone) {
     if (common) return {};
     const bool same_rounded = fa.bf16 == fb.bf16 || fa.fp16 == fb.fp16;
-    const bool number = std::max(largest(fa), largest(fb)) < kLargestNumber;
-    const bool near = number && moments <= std::min(tolerance, kMomentsAlone) + kMomentError;
+    const bool near = decisive(moments, fa, fb, tolerance);
     if (!same_bits && !(same_rounded && !exact(fa)) && !near) return {};
     limit = 0;
   }
   // The sample may miss where two tensors differ (one row of a cache); the moments may not.
-  pair.distance = same_bits ? 0 : std::max(limit, moments);
+  pair.distance = same_bits ? 0 : std::max(limit, moments.both());
   return pair;
 }
 

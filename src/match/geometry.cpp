@@ -8,10 +8,11 @@ namespace {
 struct Range {
   std::int64_t begin = 0;
   std::int64_t length = 1;
+  std::int64_t end() const { return begin + length; }
 };
 
 // The set as a box: one range of indices for each of `strides` (falling, each divisible by the
-// next, the last 1). Empty if it is no box of that grid.
+// next, the last 1). Empty if there is no grid or it is no box of it.
 std::vector<Range> box(const ElementSet& set, const std::vector<std::int64_t>& strides) {
   std::vector<Range> ranges(strides.size());
   std::int64_t rest = set.offset;
@@ -33,6 +34,33 @@ std::vector<Range> box(const ElementSet& set, const std::vector<std::int64_t>& s
   return ranges;
 }
 
+// The grid that both sets are boxes of, if their strides divide one another; else empty.
+std::vector<std::int64_t> common_strides(const ElementSet& a, const ElementSet& b) {
+  std::vector<std::int64_t> strides{1};
+  for (const ElementSet* set : {&a, &b}) {
+    for (const Stretch& s : set->stretches) strides.push_back(s.stride);
+  }
+  std::ranges::sort(strides, std::greater<>());
+  strides.erase(std::ranges::unique(strides).begin(), strides.end());
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    const bool grid = strides[i] > 0 && (i == 0 || strides[i - 1] % strides[i] == 0);
+    if (!grid) return {};
+  }
+  return strides;
+}
+
+ElementSet joined(std::int64_t offset, const std::vector<Stretch>& falling) {
+  ElementSet set{offset, {}};
+  for (const Stretch& s : falling) {
+    if (!set.stretches.empty() && set.stretches.back().stride == s.stride * s.length) {
+      set.stretches.back() = {s.stride, set.stretches.back().length * s.length};
+    } else {
+      set.stretches.push_back(s);
+    }
+  }
+  return set;
+}
+
 std::int64_t last_element(const ElementSet& set) {
   std::int64_t last = set.offset;
   for (const Stretch& s : set.stretches) last += s.stride * (s.length - 1);
@@ -42,49 +70,60 @@ std::int64_t last_element(const ElementSet& set) {
 }  // namespace
 
 ElementSet element_set(const run::Tensor& tensor) {
-  ElementSet set{tensor.offset, {}};
+  std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] != 1 && tensor.stride[i] != 0) {
-      set.stretches.push_back({tensor.stride[i], tensor.shape[i]});
+      stretches.push_back({tensor.stride[i], tensor.shape[i]});
     }
   }
-  std::ranges::sort(set.stretches, std::greater<>());
-  std::vector<Stretch> joined;
-  for (const Stretch& s : set.stretches) {
-    if (!joined.empty() && joined.back().stride == s.stride * s.length) {
-      joined.back() = {s.stride, joined.back().length * s.length};
-    } else {
-      joined.push_back(s);
-    }
-  }
-  set.stretches = std::move(joined);
-  return set;
+  std::ranges::sort(stretches, std::greater<>());
+  return joined(tensor.offset, stretches);
 }
 
 Relation relation(const ElementSet& a, const ElementSet& b) {
   if (a == b) return Relation::covers;
   if (last_element(a) < b.offset || last_element(b) < a.offset) return Relation::disjoint;
-  std::vector<std::int64_t> strides{1};
-  for (const ElementSet* set : {&a, &b}) {
-    for (const Stretch& s : set->stretches) strides.push_back(s.stride);
-  }
-  std::ranges::sort(strides, std::greater<>());
-  strides.erase(std::ranges::unique(strides).begin(), strides.end());
-  for (std::size_t i = 0; i < strides.size(); ++i) {
-    const bool grid = strides[i] > 0 && (i == 0 || strides[i - 1] % strides[i] == 0);
-    if (!grid) return Relation::overlaps;
-  }
+  const std::vector<std::int64_t> strides = common_strides(a, b);
   const std::vector<Range> box_a = box(a, strides);
   const std::vector<Range> box_b = box(b, strides);
   if (box_a.empty() || box_b.empty()) return Relation::overlaps;
   bool covers = true;
   for (std::size_t i = 0; i < strides.size(); ++i) {
-    const std::int64_t end_a = box_a[i].begin + box_a[i].length;
-    const std::int64_t end_b = box_b[i].begin + box_b[i].length;
-    if (end_a <= box_b[i].begin || end_b <= box_a[i].begin) return Relation::disjoint;
-    covers = covers && box_a[i].begin <= box_b[i].begin && end_a >= end_b;
+    if (box_a[i].end() <= box_b[i].begin || box_b[i].end() <= box_a[i].begin) {
+      return Relation::disjoint;
+    }
+    covers = covers && box_a[i].begin <= box_b[i].begin && box_a[i].end() >= box_b[i].end();
   }
   return covers ? Relation::covers : Relation::overlaps;
+}
+
+std::optional<ElementSet> without(const ElementSet& a, const ElementSet& b) {
+  const std::vector<std::int64_t> strides = common_strides(a, b);
+  std::vector<Range> box_a = box(a, strides);
+  const std::vector<Range> box_b = box(b, strides);
+  if (box_a.empty() || box_b.empty()) return {};
+  // What is left is a box if b reaches across a on every axis but one, and to one end of that.
+  bool cut = false;
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    Range& from = box_a[i];
+    const Range& gone = box_b[i];
+    const bool begin = gone.begin <= from.begin, end = gone.end() >= from.end();
+    if (begin && end) continue;
+    if (cut || (!begin && !end)) return {};
+    cut = true;
+    const Range left = begin ? Range{gone.end(), from.end() - gone.end()}
+                             : Range{from.begin, gone.begin - from.begin};
+    if (left.length <= 0) return {};
+    from = left;
+  }
+  if (!cut) return {};
+  std::int64_t offset = 0;
+  std::vector<Stretch> stretches;
+  for (std::size_t i = 0; i < strides.size(); ++i) {
+    offset += box_a[i].begin * strides[i];
+    if (box_a[i].length > 1) stretches.push_back({strides[i], box_a[i].length});
+  }
+  return joined(offset, stretches);
 }
 
 std::vector<std::int64_t> squeezed_shape(const run::Tensor& tensor) {

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "run/model.h"
@@ -30,6 +31,9 @@ ElementSet element_set(const run::Tensor& tensor);
 // Whether `a` covers all of `b`, some of it or nothing. Exact where both are boxes of one grid
 // (every slice of a dense tensor is); elsewhere `overlaps` where their extents meet.
 Relation relation(const ElementSet& a, const ElementSet& b);
+
+// `a` without the elements of `b`, where that is a box.
+std::optional<ElementSet> without(const ElementSet& a, const ElementSet& b);
 
 // The shape a sample is taken over: without axes of length 1 or stride 0; complex numbers have a
 // trailing axis of 2.

@@ -5,7 +5,8 @@
 // A value that no operator returned has been made by memory: a cache is its old elements and the
 // slice that was written; a slice of a buffer outlives a write beside it. For such a value we walk
 // back over the versions of its storage, collect the writes that overlap it until something covers
-// it, and add a node that assembles it. So in-place operators need no case of their own anywhere.
+// it, and add a node that assembles it; likewise for a view across several writes. So in-place
+// operators need no case of their own anywhere.
 #include "match/graph.h"
 
 #include <algorithm>
@@ -44,6 +45,12 @@ Storages collapse(const run::Run& run, Graph& graph, std::vector<std::uint32_t>&
     graph.values[it->second].tensors.emplace_back(t);
     value_of[t] = it->second;
   }
+  for (const auto& [storage, stored] : storages) {
+    for (const Stored& s : stored) {
+      graph.values[s.value].storage = static_cast<std::uint32_t>(graph.storages);
+    }
+    ++graph.storages;
+  }
   return storages;
 }
 
@@ -57,15 +64,18 @@ void connect(const run::Run& run, const std::vector<std::uint32_t>& value_of, Gr
   }
 }
 
-void link(Graph& graph, std::uint32_t n) {
-  const Node& node = graph.nodes[n];
-  for (const std::uint32_t v : node.writes) {
-    const bool alias = std::ranges::find(node.reads, v) != node.reads.end();
-    (alias ? graph.values[v].aliases : graph.values[v].writers).push_back(n);
-  }
-  for (const std::uint32_t v : node.reads) {
-    const bool alias = std::ranges::find(node.writes, v) != node.writes.end();
-    if (!alias || node.writes.size() > 1) graph.values[v].readers.push_back(n);
+void link(Graph& graph) {
+  for (Value& value : graph.values) value.writers = value.aliases = value.readers = {};
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    const Node& node = graph.nodes[n];
+    for (const std::uint32_t v : node.writes) {
+      const bool alias = std::ranges::find(node.reads, v) != node.reads.end();
+      (alias ? graph.values[v].aliases : graph.values[v].writers).push_back(n);
+    }
+    for (const std::uint32_t v : node.reads) {
+      const bool alias = std::ranges::find(node.writes, v) != node.writes.end();
+      if (!alias || node.writes.size() > 1) graph.values[v].readers.push_back(n);
+    }
   }
 }
 
@@ -75,9 +85,12 @@ bool written(const Graph& graph, std::uint32_t value) {
 }
 
 // The values that `whole` consists of, newest write first; `stored` is sorted by falling version.
+// What one version shows of the memory is all that was written until then, so that the first
+// version that covers what is still missing ends the search.
 std::vector<std::uint32_t> parts_of(const Graph& graph, const std::vector<Stored>& stored,
                                     const Stored& whole) {
   std::vector<std::uint32_t> parts;
+  ElementSet missing = whole.elements;
   for (auto it = stored.begin(); it != stored.end();) {
     const auto end =
         std::find_if(it, stored.end(), [&](const Stored& s) { return s.version != it->version; });
@@ -86,20 +99,22 @@ std::vector<std::uint32_t> parts_of(const Graph& graph, const std::vector<Stored
       continue;
     }
     const Stored* cover = nullptr;
+    std::vector<const Stored*> writes;
     for (auto s = it; s != end; ++s) {
-      // Of the same version only what somebody made can be older than `whole`.
-      const bool older = s->version < whole.version || !graph.values[s->value].writers.empty();
-      if (s->value == whole.value || !older) continue;
-      const Relation r = relation(s->elements, whole.elements);
-      if (r == Relation::covers) {
-        if (cover == nullptr || s->elements == whole.elements) cover = &*s;
-      } else if (r == Relation::overlaps && written(graph, s->value)) {
-        parts.push_back(s->value);
-      }
+      const bool write = written(graph, s->value);
+      // Of the same version only what was written can be older than `whole`.
+      if (s->value == whole.value || (s->version == whole.version && !write)) continue;
+      const Relation r = relation(s->elements, missing);
+      if (r == Relation::covers && (cover == nullptr || s->elements == missing)) cover = &*s;
+      if (r == Relation::overlaps && write) writes.push_back(&*s);
     }
     if (cover != nullptr) {
       parts.push_back(cover->value);
       break;
+    }
+    for (const Stored* s : writes) {
+      parts.push_back(s->value);
+      if (auto left = without(missing, s->elements)) missing = *std::move(left);
     }
     it = end;
   }
@@ -112,9 +127,14 @@ void assemble(Graph& graph, Storages& storages) {
     if (stored.size() < 2) continue;
     std::ranges::stable_sort(stored, std::greater<>(), &Stored::version);
     for (const Stored& s : stored) {
-      if (!graph.values[s.value].writers.empty()) continue;
+      if (written(graph, s.value)) continue;
       std::vector<std::uint32_t> parts = parts_of(graph, stored, s);
-      if (parts.empty()) continue;
+      std::vector<std::uint32_t>& views = graph.values[s.value].writers;
+      // A view of one value is as recorded; one of several writes is made of just those it shows.
+      if (parts.empty() || (!views.empty() && parts.size() < 2)) continue;
+      for (const std::uint32_t n : views) {
+        if (graph.nodes[n].writes.size() == 1) graph.nodes[n].reads = {s.value};
+      }
       Node node;
       node.reads = std::move(parts);
       node.writes = {s.value};
@@ -122,10 +142,7 @@ void assemble(Graph& graph, Storages& storages) {
       made.push_back(std::move(node));
     }
   }
-  for (Node& node : made) {
-    graph.nodes.push_back(std::move(node));
-    link(graph, static_cast<std::uint32_t>(graph.nodes.size() - 1));
-  }
+  for (Node& node : made) graph.nodes.push_back(std::move(node));
 }
 
 // Depth first, so that any order of the recorded operators gives a topological one; an edge that
@@ -200,8 +217,9 @@ Graph make_graph(const run::Run& run) {
   std::vector<std::uint32_t> value_of(run.tensors.size());
   Storages storages = collapse(run, graph, value_of);
   connect(run, value_of, graph);
-  for (std::uint32_t n = 0; n < graph.operators; ++n) link(graph, n);
+  link(graph);
   assemble(graph, storages);
+  link(graph);
   sort(graph);
   describe(run, graph);
   return graph;

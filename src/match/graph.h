@@ -11,6 +11,7 @@ namespace joulediff::match {
 // One element set of one version of a storage: all views of the same elements are one value.
 struct Value {
   std::vector<run::TensorId> tensors;
+  std::uint32_t storage = 0;           // numbered from 0
   std::vector<std::uint32_t> writers;  // nodes that make it and do not read it
   std::vector<std::uint32_t> aliases;  // nodes that read and return it: views of all its elements
   std::vector<std::uint32_t> readers;  // nodes that read it and make something else
@@ -29,6 +30,7 @@ struct Node {
 // they make a value of the values it consists of (a cache of its old elements and a written slice).
 struct Graph {
   std::size_t operators = 0;
+  std::size_t storages = 0;
   std::vector<Node> nodes;
   std::vector<Value> values;
   std::vector<std::uint32_t> order;     // nodes, topologically

@@ -43,8 +43,8 @@ void Groups::merge_cycles() {
   }
   std::vector<std::uint32_t> component(size());
   const auto index = boost::get(boost::vertex_index, graph);
-  const std::size_t count = static_cast<std::size_t>(boost::strong_components(
-      graph, boost::make_iterator_property_map(component.begin(), index, component[0])));
+  const std::size_t count = static_cast<std::size_t>(
+      boost::strong_components(graph, boost::make_iterator_property_map(component.begin(), index)));
   std::vector<std::vector<std::uint32_t>> components(count);
   for (std::uint32_t p = 0; p < size(); ++p) components[component[p]].push_back(p);
   for (const auto& c : components) {

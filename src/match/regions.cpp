@@ -188,33 +188,61 @@ void merge_inputs(const Slices& a, const Slices& b, const Content& c, Groups& gr
 }
 
 // The rank of each node's group; kNone: no group.
-std::vector<std::uint32_t> assign(const Slices& s, const Groups& groups,
+std::vector<std::uint32_t> assign(const Slices& s, const Content& c, const Groups& groups,
                                   const std::vector<std::uint32_t>& rank) {
   const Graph& graph = s.graph;
   std::vector<std::uint32_t> of(graph.nodes.size(), kNone);
   for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
     for_each(s.of_node[n], [&](std::uint32_t p) { of[n] = std::min(of[n], rank[groups.of(p)]); });
   }
-  // Constants are charged to the first that uses them.
-  const auto first_reader = [&](std::uint32_t n) {
-    for (const std::uint32_t v : graph.nodes[n].writes) {
-      for (const std::uint32_t r : graph.values[v].readers) of[n] = std::min(of[n], of[r]);
+  std::vector<bool> costly(groups.size(), false);
+  for (std::uint32_t p = 0; p < groups.size(); ++p) {
+    if (c.costly[p]) costly[rank[groups.of(p)]] = true;
+  }
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!graph.nodes[n].free || of[n] == kNone) continue;
+    if (!costly[of[n]] || groups_of(groups, s.of_node[n]).size() > 1) of[n] = kNone;
+  }
+  // A view that belongs to no one group stays with what it shows.
+  for (const std::uint32_t n : graph.order) {
+    if (of[n] != kNone || graph.nodes[n].constant || !graph.nodes[n].free) continue;
+    std::uint32_t last = 0;
+    bool made = false;
+    for (const std::uint32_t v : graph.nodes[n].reads) {
+      for (const std::uint32_t w : graph.values[v].writers) {
+        if (graph.nodes[w].constant) continue;
+        made = true;
+        last = std::max(last, of[w]);
+      }
     }
-  };
+    if (made) of[n] = last;
+  }
+  // Constants, and views of the program's inputs, are charged to the first that uses them.
   for (const bool aliases : {false, true}) {
     for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
       const Node& node = graph.nodes[*it];
+      if (of[*it] != kNone || !(node.constant || node.free)) continue;
       const bool alias = std::ranges::find_first_of(node.reads, node.writes) != node.reads.end();
-      if (node.constant && alias == aliases) first_reader(*it);
+      if (alias != aliases) continue;
+      for (const std::uint32_t v : node.writes) {
+        for (const std::uint32_t r : graph.values[v].readers) of[*it] = std::min(of[*it], of[r]);
+      }
     }
   }
-  // Views that lead nowhere stay with what they show.
-  for (const std::uint32_t n : graph.order) {
+  // What only made room goes with the first that wrote there.
+  std::vector<std::uint32_t> first(graph.storages, kNone);
+  const auto of_storage = [&](std::uint32_t n) -> std::uint32_t& {
+    return first[graph.values[graph.nodes[n].writes.front()].storage];
+  };
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!graph.nodes[n].writes.empty()) of_storage(n) = std::min(of_storage(n), of[n]);
+  }
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
     const Node& node = graph.nodes[n];
-    if (of[n] != kNone || !node.free || node.reads.size() != 1) continue;
-    for (const std::uint32_t w : graph.values[node.reads.front()].writers) {
-      of[n] = std::min(of[n], of[w]);
-    }
+    if (of[n] != kNone || !(node.constant || node.free) || node.writes.empty()) continue;
+    const bool first_made =
+        std::ranges::all_of(node.reads, [&](std::uint32_t v) { return graph.values[v].constant; });
+    if (first_made) of[n] = of_storage(n);
   }
   return of;
 }
@@ -231,7 +259,7 @@ std::vector<Reads> reads_of(const SideView& side, const Slices& s, const Groups&
                             const std::vector<std::uint32_t>& of, std::size_t parts) {
   std::vector<Reads> reads(parts, Reads{Bits(s.above.size()), {}, false, false});
   for (std::uint32_t n = 0; n < s.graph.nodes.size(); ++n) {
-    if (of[n] == kNone || s.graph.nodes[n].constant) continue;
+    if (of[n] == kNone || s.of_node[n].none()) continue;  // nothing rests on dead ends
     Reads& r = reads[of[n]];
     r.any = true;
     for (const std::uint32_t v : s.graph.nodes[n].reads) {
@@ -269,7 +297,7 @@ Partition partition(const SideView& a, const SideView& b, const Ordered& ordered
   Partition result;
   const auto fill = [&](const SideView& side, const Slices& s,
                         std::vector<std::uint32_t> Part::* list, std::vector<std::uint32_t>& rest) {
-    const std::vector<std::uint32_t> of = assign(s, groups, rank);
+    const std::vector<std::uint32_t> of = assign(s, c, groups, rank);
     for (std::uint32_t n = 0; n < s.graph.operators; ++n) {
       (of[n] == kNone ? rest : parts[of[n]].*list).push_back(n);
     }
@@ -278,7 +306,7 @@ Partition partition(const SideView& a, const SideView& b, const Ordered& ordered
   const std::vector<Reads> reads_a = fill(a, slices_a, &Part::a, result.rest_a);
   const std::vector<Reads> reads_b = fill(b, slices_b, &Part::b, result.rest_b);
   for (std::uint32_t p = 0; p < pairs; ++p) {
-    if (c.any[p]) parts[rank[groups.of(p)]].outputs.push_back(p);
+    if (c.costly[p]) parts[rank[groups.of(p)]].outputs.push_back(p);
   }
   for (std::size_t i = 0; i < pairs; ++i) {
     Part& part = parts[i];

@@ -61,6 +61,22 @@ ElementSet joined(std::int64_t offset, const std::vector<Stretch>& falling) {
   return set;
 }
 
+std::int64_t bytes(value::DType dtype) {
+  using value::DType;
+  switch (dtype) {
+    case DType::complex128: return 16;
+    case DType::float64:
+    case DType::int64:
+    case DType::complex64: return 8;
+    case DType::float32:
+    case DType::int32: return 4;
+    case DType::float16:
+    case DType::bfloat16:
+    case DType::int16: return 2;
+    default: return 1;
+  }
+}
+
 std::int64_t last_element(const ElementSet& set) {
   std::int64_t last = set.offset;
   for (const Stretch& s : set.stretches) last += s.stride * (s.length - 1);
@@ -70,14 +86,16 @@ std::int64_t last_element(const ElementSet& set) {
 }  // namespace
 
 ElementSet element_set(const run::Tensor& tensor) {
+  const std::int64_t size = bytes(tensor.fingerprint.dtype);
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
     if (tensor.shape[i] != 1 && tensor.stride[i] != 0) {
-      stretches.push_back({tensor.stride[i], tensor.shape[i]});
+      stretches.push_back({tensor.stride[i] * size, tensor.shape[i]});
     }
   }
   std::ranges::sort(stretches, std::greater<>());
-  return joined(tensor.offset, stretches);
+  if (size > 1) stretches.push_back({1, size});
+  return joined(tensor.offset * size, stretches);
 }
 
 Relation relation(const ElementSet& a, const ElementSet& b) {
@@ -109,11 +127,10 @@ std::optional<ElementSet> without(const ElementSet& a, const ElementSet& b) {
     const Range& gone = box_b[i];
     const bool begin = gone.begin <= from.begin, end = gone.end() >= from.end();
     if (begin && end) continue;
-    if (cut || (!begin && !end)) return {};
+    if (cut || (!begin && !end) || gone.begin >= from.end() || from.begin >= gone.end()) return {};
     cut = true;
     const Range left = begin ? Range{gone.end(), from.end() - gone.end()}
                              : Range{from.begin, gone.begin - from.begin};
-    if (left.length <= 0) return {};
     from = left;
   }
   if (!cut) return {};

@@ -16,8 +16,8 @@ struct Stretch {
   auto operator<=>(const Stretch&) const = default;
 };
 
-// Stretches by falling stride, neighbours joined where they touch: a transposed or reshaped view of
-// the same elements has the same set.
+// In bytes, stretches by falling stride, neighbours joined where they touch: a transposed or
+// reshaped view of the same elements has the same set, a view in another format too.
 struct ElementSet {
   std::int64_t offset = 0;
   std::vector<Stretch> stretches;

@@ -31,13 +31,14 @@ void add_once(std::vector<std::uint32_t>& list, std::uint32_t item) {
 }
 
 Storages collapse(const run::Run& run, Graph& graph, std::vector<std::uint32_t>& value_of) {
-  std::map<std::tuple<std::uint64_t, std::uint64_t, ElementSet>, std::uint32_t> known;
+  using Key = std::tuple<std::uint64_t, std::uint64_t, ElementSet, value::DType, value::Lanes>;
+  std::map<Key, std::uint32_t> known;
   Storages storages;
   for (std::size_t t = 0; t < run.tensors.size(); ++t) {
     const run::Tensor& tensor = run.tensors[t];
-    const auto [it, fresh] =
-        known.try_emplace({tensor.storage, tensor.version, element_set(tensor)},
-                          static_cast<std::uint32_t>(graph.values.size()));
+    const auto [it, fresh] = known.try_emplace({tensor.storage, tensor.version, element_set(tensor),
+                                                tensor.fingerprint.dtype, tensor.fingerprint.own},
+                                               static_cast<std::uint32_t>(graph.values.size()));
     if (fresh) {
       graph.values.emplace_back();
       storages[tensor.storage].push_back({tensor.version, std::get<2>(it->first), it->second});

@@ -8,7 +8,8 @@
 
 namespace joulediff::match {
 
-// One element set of one version of a storage: all views of the same elements are one value.
+// One element set of one version of a storage: all views of the same elements are one value, unless
+// they read them as something else (another format, the conjugate).
 struct Value {
   std::vector<run::TensorId> tensors;
   std::uint32_t storage = 0;           // numbered from 0

@@ -165,9 +165,9 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   }
   launched.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   pause_for(kAfter);
-  launched.end = now();
   launched.replay = server->stop();
   launched.series = sampler.stop();
+  launched.end = now();
   return launched;
 }
 

@@ -93,13 +93,14 @@ std::vector<run::Series> Sampler::stop() {
 void Sampler::read_counter(std::stop_token stop) {
   TickWatch watch;
   while (!stop.stop_requested()) {
+    const Nanoseconds begin = now();
     const auto value = board_->energy();
     const Nanoseconds end = now();
     if (!value) {
       sleep_until(end + kMissingSensorPause, stop);
       continue;
     }
-    if (const auto tick = watch.observe(end, *value)) {
+    if (const auto tick = watch.observe(begin, end, *value)) {
       const std::scoped_lock lock(mutex_);
       add(run::Source::nvml_energy, tick->time, tick->value, tick->half_width);
     }

@@ -15,7 +15,7 @@ constexpr Nanoseconds kPatience = 3 * kSecond;
 
 }  // namespace
 
-std::optional<Tick> TickWatch::observe(Nanoseconds end, std::int64_t value) {
+std::optional<Tick> TickWatch::observe(Nanoseconds begin, Nanoseconds end, std::int64_t value) {
   const Nanoseconds before = last_end_;
   const bool moved = before >= 0 && value != last_value_;
   last_end_ = end;
@@ -38,8 +38,9 @@ std::optional<Tick> TickWatch::observe(Nanoseconds end, std::int64_t value) {
   }
   last_tick_ = tick.time;
   rested_ = period_ > 0;
+  // The next read should end before the tick, so it begins earlier by as long as this one took.
   const auto rest = static_cast<Nanoseconds>(kRest * static_cast<double>(period_));
-  next_read_ = std::max(end + kReadPause, tick.time + std::min(rest, kLongestRest));
+  next_read_ = std::max(end + kReadPause, tick.time + std::min(rest, kLongestRest) - (end - begin));
   return tick;
 }
 

@@ -22,8 +22,8 @@ struct Tick {
 
 class TickWatch {
  public:
-  // A read that ended at `end` gave `value`. A tick, where the value has moved since the last read.
-  std::optional<Tick> observe(Nanoseconds end, std::int64_t value);
+  // A read from `begin` to `end` gave `value`. A tick, where it has moved since the last read.
+  std::optional<Tick> observe(Nanoseconds begin, Nanoseconds end, std::int64_t value);
 
   // No read before this instant is worth its cost.
   Nanoseconds next_read() const { return next_read_; }

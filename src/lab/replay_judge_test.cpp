@@ -1,0 +1,157 @@
+#include "lab/replay_judge.h"
+
+#include <cstdio>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lab/clock.h"
+
+namespace joulediff::lab {
+namespace {
+
+// A device whose power and time per execution are known, and a plug-in that does as it is told.
+struct Bench {
+  double watts = 300;
+  Nanoseconds each = kMillisecond;
+  double power_noise = 0;  // relative, alternating from second to second
+  Nanoseconds reading_every = 100 * kMillisecond;
+  Nanoseconds half_width = 2 * kMillisecond;
+  Nanoseconds clock = 10 * kSecond;
+  std::uint64_t executed = 0;
+
+  double energy(Nanoseconds time) const {
+    const Nanoseconds phase = time % kSecond;
+    const auto surplus = static_cast<double>(std::min(phase, kSecond - phase));
+    return watts * 1e-6 * (static_cast<double>(time) + power_noise * surplus);
+  }
+  std::vector<Reading> readings(Nanoseconds begin) const {
+    std::vector<Reading> all;
+    for (Nanoseconds t = (begin - kSecond) / reading_every * reading_every; t <= clock;
+         t += reading_every)
+      all.push_back({t, half_width, energy(t)});
+    return all;
+  }
+  ReplayJudge judge(JudgePolicy policy, Nanoseconds budget) {
+    return ReplayJudge(
+        policy, [this](Nanoseconds begin) { return readings(begin); }, [=] { return budget; });
+  }
+  // Replays one operator until it is enough; how long that took.
+  Nanoseconds replay(ReplayJudge& judge, int signature, std::uint64_t first_count = 1) {
+    const Nanoseconds begin = clock;
+    std::uint64_t count = first_count;
+    for (int chunk = 0; chunk < 10'000; ++chunk) {
+      char line[128];
+      const Nanoseconds from = clock;
+      clock += static_cast<Nanoseconds>(count) * each;
+      executed += count;
+      std::snprintf(line, sizeof line, "replay %d %ld %ld %lu", signature, from, clock, count);
+      const std::string answer = judge.answer(line);
+      if (answer == "enough") return clock - begin;
+      EXPECT_EQ(std::sscanf(answer.c_str(), "more %lu", &count), 1) << answer;
+      clock += 100'000;  // the way over the socket
+    }
+    ADD_FAILURE() << "never enough";
+    return 0;
+  }
+};
+
+TEST(ReplayJudge, StopsABoardOnceSettledAndPrecise) {
+  Bench bench;
+  ReplayJudge judge = bench.judge(board_policy(), 100 * kSecond);
+  judge.answer("plan 1");
+  const Nanoseconds took = bench.replay(judge, 7);
+  EXPECT_GE(took, 1500 * kMillisecond);  // settling and the least window
+  EXPECT_LE(took, 2500 * kMillisecond);
+  EXPECT_EQ(judge.tally().measured, 1u);
+  EXPECT_EQ(judge.tally().cut, 0u);
+}
+
+TEST(ReplayJudge, GoesOnWhereThePowerScatters) {
+  Bench steady, scattering;
+  scattering.power_noise = 0.05;
+  ReplayJudge a = steady.judge(board_policy(), 100 * kSecond);
+  ReplayJudge b = scattering.judge(board_policy(), 100 * kSecond);
+  a.answer("plan 1");
+  b.answer("plan 1");
+  EXPECT_GT(scattering.replay(b, 1), 2 * steady.replay(a, 1));
+}
+
+TEST(ReplayJudge, TicksThatAreBadlyTimedNeedALongerWindow) {
+  Bench bench;
+  bench.half_width = 50 * kMillisecond;
+  ReplayJudge judge = bench.judge(board_policy(), 100 * kSecond);
+  judge.answer("plan 1");
+  EXPECT_GE(bench.replay(judge, 1), 3 * kSecond);  // 70 ms are 2 % of 3.5 s
+}
+
+TEST(ReplayJudge, AHostNeedsAQuarterOfASecond) {
+  Bench bench;
+  bench.half_width = 0;
+  bench.reading_every = 20 * kMillisecond;
+  ReplayJudge judge = bench.judge(host_policy(), 100 * kSecond);
+  judge.answer("plan 1");
+  const Nanoseconds took = bench.replay(judge, 1);
+  EXPECT_GE(took, 250 * kMillisecond);
+  EXPECT_LE(took, 500 * kMillisecond);
+}
+
+TEST(ReplayJudge, AHostNeedsTenExecutions) {
+  Bench bench;
+  bench.each = 100 * kMillisecond;
+  bench.half_width = 0;
+  bench.reading_every = 20 * kMillisecond;
+  ReplayJudge judge = bench.judge(host_policy(), 100 * kSecond);
+  judge.answer("plan 1");
+  bench.replay(judge, 1);
+  EXPECT_GE(bench.executed, 10u);
+}
+
+TEST(ReplayJudge, ChunksLastAQuarterOfASecond) {
+  Bench bench;
+  ReplayJudge judge = bench.judge(board_policy(), 100 * kSecond);
+  judge.answer("plan 1");
+  EXPECT_EQ(judge.answer("replay 1 10000000000 10010000000 10"), "more 250");
+  EXPECT_EQ(judge.answer("replay 2 10000000000 12000000000 1"), "more 1");
+}
+
+TEST(ReplayJudge, TheBudgetIsSharedAndWhatIsSavedGoesToTheRest) {
+  Bench bench;
+  bench.power_noise = 0.5;  // not precise in time
+  ReplayJudge judge = bench.judge(board_policy(), 8 * kSecond);
+  judge.answer("plan 4");
+  for (int i = 0; i < 4; ++i)
+    EXPECT_NEAR(static_cast<double>(bench.replay(judge, i)), 2e9, 0.6e9) << i;
+  EXPECT_EQ(judge.tally().cut, 4u);
+  EXPECT_NEAR(static_cast<double>(judge.tally().spent), 8e9, 1e9);
+}
+
+TEST(ReplayJudge, ASpentBudgetEndsAfterOneChunk) {
+  Bench bench;
+  ReplayJudge judge = bench.judge(board_policy(), 0);
+  judge.answer("plan 2");
+  EXPECT_EQ(bench.replay(judge, 1), bench.each);
+  EXPECT_EQ(judge.tally().cut, 1u);
+}
+
+TEST(ReplayJudge, WithoutAMeterTheShareIsUsedUp) {
+  ReplayJudge judge(
+      board_policy(), [](Nanoseconds) { return std::vector<Reading>(); },
+      [] { return 2 * kSecond; });
+  judge.answer("plan 1");
+  EXPECT_THAT(judge.answer("replay 1 0 1000000000 10"), testing::StartsWith("more"));
+  EXPECT_EQ(judge.answer("replay 1 1000000000 2100000000 10"), "enough");
+}
+
+TEST(ReplayJudge, NonsenseEndsTheOperatorAndNothingElse) {
+  Bench bench;
+  ReplayJudge judge = bench.judge(board_policy(), kSecond);
+  EXPECT_EQ(judge.answer("plan"), "");
+  EXPECT_EQ(judge.answer("hello"), "");
+  EXPECT_EQ(judge.answer("replay "), "enough");
+  EXPECT_EQ(judge.answer("replay 1 5 4 1"), "enough");
+  EXPECT_EQ(judge.answer("replay 1 4 5 0"), "enough");
+}
+
+}  // namespace
+}  // namespace joulediff::lab

@@ -33,6 +33,7 @@ _UNSIGNED = {
                                ("uint64", torch.int64, 8))
     if hasattr(torch, name)
 }
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def _i32(x):
@@ -250,10 +251,10 @@ def sample(tensor):
     shape, stride = tuple(x.shape), tuple(x.stride())
     reach = 1 + sum((n - 1) * s for n, s in zip(shape, stride, strict=True))
     flat = x.as_strided((reach,), (1,))
-    if x.dtype.itemsize == 1 and x.dtype.is_floating_point:  # float8: no gather in every torch
-        flat = flat.view(torch.uint8)
+    if x.dtype in _UNSIGNED or x.dtype.itemsize == 1 and x.dtype.is_floating_point:
+        flat = flat.view(_WORDS[x.dtype.itemsize])  # these are not gathered on every device
     picked = flat[_grid_offsets(shape, stride, x.device)].view(x.dtype)
-    picked = picked.to(torch.float32).cpu()
+    picked = picked.cpu().to(torch.float32)
     array = (ctypes.c_float * picked.numel())()
     ctypes.memmove(array, picked.data_ptr(), picked.numel() * 4)
     return array

@@ -48,7 +48,7 @@ def _read(root, path):
 def _text(value):
     if isinstance(value, _PLAIN):
         return str(value)
-    return str(value).split(".")[-1] if value is not None else None
+    return None if value is None or isinstance(value, list | tuple) else str(value).split(".")[-1]
 
 
 def _switches():

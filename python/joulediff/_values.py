@@ -74,7 +74,7 @@ class Values(OperatorMode):
                                    list(dict.fromkeys(operation.outputs)), operation.facts)
         if self.unreadable:
             self.recorder.diagnostic("warning", "unreadable_tensors",
-                                     f"{self.unreadable} tensors had no readable storage")
+                                     f"{self.unreadable} tensors had no values that we can read")
         self._storages.clear()
 
     def operations(self):
@@ -219,19 +219,19 @@ class Values(OperatorMode):
     def _report(self, value, storage, version, region, geometry, role, tensor, blank):
         offset, shape, stride, dtype, twist = geometry
         kind = storage.id, version, region, dtype, twist
-        if blank:
+        if not blank and kind not in self._fingerprints:
+            self._fingerprints[kind] = self._read_values(_fingerprint.fingerprint, tensor,
+                                                         _abi.Fingerprint())
+        fingerprint = None if blank else self._fingerprints[kind]
+        if fingerprint is None or fingerprint.dtype == 0:  # unknown values equal no others
             fingerprint = _abi.Fingerprint(count=tensor.numel(), dtype=_fingerprint.code(dtype))
             fingerprint.own[0], fingerprint.own[1] = value & 0xFFFFFFFF, ~value & 0xFFFFFFFF
-        else:
-            if kind not in self._fingerprints:
-                self._fingerprints[kind] = _fingerprint.fingerprint(tensor)
-            fingerprint = self._fingerprints[kind]
         sample = None
         if not blank and role in (_abi.COMPUTED, _abi.INPUT) and len(shape) <= _abi.MAX_DIMS:
             axes = tuple(sorted(n for n, s in zip(shape, stride, strict=True) if n != 1 and s))
             if axes not in self._sampled.setdefault(kind, set()):
                 self._sampled[kind].add(axes)
-                sample = _fingerprint.sample(tensor)
+                sample = self._read_values(_fingerprint.sample, tensor, None)
         if len(shape) > _abi.MAX_DIMS:
             size = tensor.element_size()
             shape = [n for n, _ in region.axes] or [1]
@@ -247,6 +247,14 @@ class Values(OperatorMode):
             info.sample_count = len(sample)
             info.sample = ctypes.cast(sample, ctypes.POINTER(ctypes.c_float))
         self.recorder.tensor(ctypes.byref(info))
+
+    def _read_values(self, function, tensor, otherwise):
+        """function(tensor); `otherwise` for a dtype that the device cannot compute with."""
+        try:
+            return function(tensor)
+        except NotImplementedError:
+            self.unreadable += 1
+            return otherwise
 
     def _before_launch(self, call, storage, tensor):
         """A kernel's schema says nothing: what it wrote is what differs afterwards."""

@@ -100,6 +100,8 @@ def test_unsigned_words_hash_as_their_value():
     wide = _fingerprint.fingerprint(torch.tensor(values))
     narrow = _fingerprint.fingerprint(torch.tensor(values, dtype=torch.uint16))
     assert list(narrow.own) == list(wide.own)
+    for dtype in (torch.uint16, torch.uint32, torch.uint64):
+        assert list(_fingerprint.sample(torch.tensor(values, dtype=dtype))) == values
 
 
 def test_one_element_repeated():

@@ -267,6 +267,20 @@ def test_unreadable_tensors_are_counted():
     assert "unreadable_tensors" in library.diagnostics()
 
 
+def test_fresh_memory_and_unknown_dtypes_equal_nothing():
+    def run():
+        torch.empty(4).exp()
+        torch.empty(4).exp()
+        torch.zeros(4, dtype=torch.complex32).clone()
+
+    library = record_values(run)
+    exps = library.named("aten.exp.default")
+    assert library.own(exps[0].inputs[0]) != library.own(exps[1].inputs[0])
+    half = library.named("aten.clone.default")[0]
+    assert library.own(half.inputs[0]) != library.own(half.outputs[0])
+    assert library.tensors[half.inputs[0]].fingerprint.dtype == 0
+
+
 def test_wrapped_subclasses_are_seen_inside():
     two = pytest.importorskip("torch.testing._internal.two_tensor")
     x = two.TwoTensor(torch.ones(3), torch.zeros(3))

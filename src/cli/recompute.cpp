@@ -41,9 +41,8 @@ std::string window_line(const std::string& what, const meter::Meter& meter, cons
   const auto reading = meter::read(meter, block, begin, end);
   if (!reading) return fmt::format("  {}: too short for the meter\n", what);
   const std::size_t ticks = meter::ticks(meter, block, begin, end).size();
-  return fmt::format("  {}: {} readings from {:.6f} s to {:.6f} s, {} in {}, {}\n", what, ticks,
-                     to_seconds(reading->begin).value, to_seconds(reading->end).value,
-                     format(reading->energy), format(reading->seconds()), format(reading->power()));
+  return fmt::format("  {:<48} {:>3} readings, {}, {}\n", what, ticks, format(reading->energy),
+                     format(reading->power()));
 }
 
 struct Window {

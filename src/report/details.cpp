@@ -42,11 +42,11 @@ std::string finding_text(const Page& page, const diagnose::Finding& one) {
                  fmt::format("{} in {}", verdict_word(one.outcome), side));
   out += fmt::format(": {} a step, {} of {}'s energy\n", with_interval(one.saving),
                      format_percent(one.share_of_run), side);
-  constexpr std::size_t kLabel = 13;
+  constexpr std::size_t kLabel = 15;
   out += entry("   what", one.cause.message, kLabel);
   if (one.cause.where) out += entry("   where", text(*one.cause.where), kLabel);
   if (one.cause.called_from && one.cause.called_from != one.cause.where)
-    out += entry("   called from", text(*one.cause.called_from), kLabel + 2);
+    out += entry("   called from", text(*one.cause.called_from), kLabel);
   out += entry("   cause",
                fmt::format("{}: {} ({})", diagnose::name(one.cause.kind), one.cause.key,
                            diagnose::name(one.cause.standing)),

@@ -65,10 +65,9 @@ std::string conclusion(const Page& page) {
   }
   const double low = std::min(std::abs(c.whole.low), std::abs(c.whole.high));
   const double high = std::max(std::abs(c.whole.low), std::abs(c.whole.high));
-  std::string sentence =
-      fmt::format("{} uses {} less energy per {} than {} ({} to {}).", b_more ? "A" : "B",
-                  format_percent(std::abs(c.whole.value)), unit, b_more ? "B" : "A",
-                  format_percent(low), format_percent(high));
+  std::string sentence = fmt::format("{} uses {} less energy per {} than {} ({} to {}).",
+                                     b_more ? "A" : "B", percent(std::abs(c.whole.value)), unit,
+                                     b_more ? "B" : "A", percent(low), percent(high));
   if (!c.noise_floor)
     sentence += " Undecided: without two processes a side there is no noise floor.";
   return sentence;

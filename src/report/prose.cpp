@@ -1,5 +1,8 @@
 #include "report/prose.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "base/format.h"
@@ -34,8 +37,14 @@ std::string entry(std::string_view label, std::string_view text, std::size_t lab
   return out + "\n";
 }
 
+std::string percent(double ratio) {
+  if (!std::isfinite(ratio)) return "unbounded";
+  const double tenths = std::round(1000 * ratio);
+  return fmt::format("{:.1f} %", tenths == 0 ? 0.0 : tenths / 10);  // never "-0.0 %"
+}
+
 std::string with_sign(double ratio) {
-  return (ratio > 0 ? "+" : "") + format_percent(ratio);
+  return (ratio >= 0.0005 ? "+" : "") + percent(ratio);
 }
 
 std::string with_interval(const diagnose::Difference& d) {

@@ -22,28 +22,23 @@ int precision(DType dtype) {
   }
 }
 
-// Settings are recorded under their full names; plug-ins differ in how full.
-bool names(std::string_view key, std::string_view setting) {
-  return key.ends_with(setting);
-}
-
 bool is_on(std::string_view value) {
   return value == "True" || value == "true" || value == "1";
 }
 
+// Settings are recorded under their full names, which differ between frameworks and versions:
+// torch.float32_matmul_precision, torch.backends.cuda.matmul.fp32_precision, allow_tf32, ...
 int precision(const run::Setting& setting, bool has_device) {
-  if (names(setting.key, "float32_matmul_precision") ||
-      names(setting.key, "matmul.fp32_precision")) {
-    if (setting.value == "high" || setting.value == "tf32") return kTensorFloat32;
-    if (setting.value == "medium" || setting.value == "bf16") return kBFloat16;
+  const std::string_view key = setting.key, value = setting.value;
+  for (const std::string_view device : {"cuda", "cudnn", "NVIDIA"}) {
+    if (key.find(device) != std::string_view::npos && !has_device) return kFloat32;
   }
-  // On by default, and of no effect without a device.
-  if (has_device &&
-      (names(setting.key, "matmul.allow_tf32") || names(setting.key, "cudnn.allow_tf32")) &&
-      is_on(setting.value)) {
-    return kTensorFloat32;
+  if (key.ends_with("allow_tf32") || key.ends_with("NVIDIA_TF32_OVERRIDE")) {
+    return is_on(value) ? kTensorFloat32 : kFloat32;
   }
-  if (names(setting.key, "NVIDIA_TF32_OVERRIDE") && is_on(setting.value)) return kTensorFloat32;
+  if (!key.ends_with("matmul_precision") && !key.ends_with("fp32_precision")) return kFloat32;
+  if (value == "high" || value == "tf32" || value == "tensorfloat32") return kTensorFloat32;
+  if (value == "medium" || value == "bf16" || value == "bfloat16") return kBFloat16;
   return kFloat32;
 }
 

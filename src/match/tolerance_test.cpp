@@ -40,6 +40,10 @@ TEST(Tolerance, KnowsTheSettingsThatLetFloat32BeMultipliedCoarsely) {
   EXPECT_DOUBLE_EQ(with("torch.get_float32_matmul_precision", "medium"), 0.1);
   EXPECT_DOUBLE_EQ(with("torch.backends.cuda.matmul.allow_tf32", "True"), 32.0 / 2048);
   EXPECT_DOUBLE_EQ(with("torch.backends.cuda.matmul.allow_tf32", "False"), 1e-5);
+  EXPECT_DOUBLE_EQ(with("torch.backends.mkldnn.matmul.fp32_precision", "bf16", false), 0.1);
+  EXPECT_DOUBLE_EQ(with("torch.backends.cuda.matmul.fp32_precision", "tf32"), 32.0 / 2048);
+  EXPECT_DOUBLE_EQ(with("jax_default_matmul_precision", "tensorfloat32"), 32.0 / 2048);
+  EXPECT_DOUBLE_EQ(with("env.NVIDIA_TF32_OVERRIDE", "1", false), 1e-5);
   EXPECT_DOUBLE_EQ(with("torch.backends.cudnn.allow_tf32", "True"), 32.0 / 2048);
   EXPECT_DOUBLE_EQ(with("torch.backends.cudnn.allow_tf32", "True", false), 1e-5);
 }

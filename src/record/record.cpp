@@ -26,7 +26,8 @@ struct Process {
   Output output;
   Operators operators{output};
   Kernels kernels{output, operators};
-  std::atomic<bool> attended = false;  // somebody calls the C ABI and makes the passes
+  std::atomic<bool> attended = false;     // somebody calls the C ABI and makes the passes
+  std::atomic<bool> exits_first = false;  // an exit handler of ours is younger than CUPTI's
 };
 
 struct OpenOperator {
@@ -50,6 +51,9 @@ void flush(Process& p) {
   p.output.flush();
 }
 
+// Handlers run youngest first, and CUPTI must be asked for its last buffers before its own and
+// CUDA's handlers take it down: so this one is registered again when each has come up. Only the
+// first call finds something to do.
 void at_exit() noexcept {
   try {
     process().kernels.record(JD_WARMUP);
@@ -171,8 +175,8 @@ JD_EXPORT void jd_operator_begin(uint32_t step, uint32_t index, const char* name
 }
 
 JD_EXPORT void jd_operator_end(void) {
-  const std::uint64_t end_ns = now_ns();
   if (open_operators.empty()) return;
+  const std::uint64_t end_ns = now_ns();
   const OpenOperator ended = open_operators.back();
   open_operators.pop_back();
   if (ended.charged) process().kernels.pop();
@@ -184,6 +188,7 @@ JD_EXPORT int jd_kernels(uint32_t pass) {
   int recorded = 0;
   recording([&](Process& p) {
     recorded = p.kernels.record(pass);
+    if (recorded != 0 && !p.exits_first.exchange(true)) std::atexit(at_exit);
     flush(p);
   });
   return recorded;
@@ -214,6 +219,7 @@ JD_EXPORT void jd_flush(void) {
 // CUDA calls this before anything else of CUDA runs in the process. Where no plug-in and no engine
 // makes the passes, the whole program is one trace, and its steps are found in the kernel stream.
 JD_EXPORT int InitializeInjection(void) {
+  std::atexit(at_exit);
   if (process().attended.load(std::memory_order_relaxed)) return 1;
   recording([](Process& p) { p.kernels.record(JD_TRACE); });
   return 1;

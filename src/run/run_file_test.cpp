@@ -227,6 +227,17 @@ TEST(RunJson, SaysWhereTheFaultIs) {
   EXPECT_THAT(fault(std::string(100000, '[')), HasSubstr("not JSON"));
 }
 
+TEST(RunJson, TheDocumentedExampleReads) {
+  const std::string doc =
+      read_file(std::string(JOULEDIFF_SOURCE_DIR) + "/docs/file-format.md", 1 << 20).value();
+  const std::size_t begin = doc.find("    {\n");
+  ASSERT_NE(begin, std::string::npos);
+  const auto run = from_json(std::string_view(doc).substr(begin));
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->manifest.work, (Work{"token", 1024}));
+  EXPECT_EQ(run->tensors.at(0).sample, (std::vector<float>{1, 2}));
+}
+
 class RunFileOnDisk : public testing::Test {
  protected:
   void SetUp() override {

@@ -1,5 +1,6 @@
 #include "attribute/attribute.h"
 
+#include <chrono>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -103,18 +104,22 @@ TEST(Attribute, EveryOperatorIsWithinItsIntervalAndTheLedgerCloses) {
 
 TEST(Attribute, IntervalsCoverTheTruthOverManyRecordings) {
   Program program = transformer();
+  std::erase_if(program.loads, [](const Load& load) { return !load.replayed; });
+  program.loads.erase(program.loads.begin() + 6, program.loads.end());  // a layer is enough
   program.replay = 1200 * kMillisecond;
-  int covered = 0, all = 0;
-  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    program.seed = seed;
+  program.steps = 400;
+  double covered = 0, all = 0, closed = 0;
+  constexpr int kRecordings = 40;
+  for (program.seed = 1; program.seed <= kRecordings; ++program.seed) {
     const auto result = attribute(Player(program).play().run);
     ASSERT_TRUE(result);
-    for (std::size_t i = 0; i < 7; ++i, ++all)
+    for (std::size_t i = 0; i < program.loads.size(); ++i, ++all)
       covered += covers(result->operators[i].dynamic, program.loads[i].joules());
-    EXPECT_TRUE(covers(line(result->ledger, Line::unattributed), 0));
+    closed += covers(line(result->ledger, Line::unattributed), 0);
   }
-  EXPECT_GE(covered, all * 92 / 100) << all;
-  RecordProperty("covered", covered);
+  // 95 %, less twice what so many draws vary by.
+  EXPECT_GE(covered / all, 0.92);
+  EXPECT_GE(closed / kRecordings, 0.88);
 }
 
 TEST(Attribute, WorkThatReplayMissesShowsAsUnattributed) {
@@ -137,6 +142,7 @@ TEST(Attribute, WithoutAFloorTheIntervalsSayThatItIsUnknown) {
   const OperatorCost& head = result->operators.back();
   EXPECT_TRUE(covers(head.dynamic, program.loads.back().joules()));
   EXPECT_GT(head.dynamic.half_width().value, 0.1 * head.dynamic.joules.value);
+  EXPECT_EQ(line(result->ledger, Line::static_busy).standing, Standing::estimated);
 }
 
 TEST(Attribute, ATraceShorterThanTheMeterIsRefused) {
@@ -305,6 +311,19 @@ TEST(Attribute, LostKernelsAreUnattributedAndTold) {
   EXPECT_NEAR(result->ledger.step_time.value,
               1e-9 * static_cast<double>(recording.trace_end - recording.trace_begin) / 200, 1e-4);
   EXPECT_GT(line(result->ledger, Line::unattributed).joules.value, 0);
+}
+
+TEST(Attribute, ALongTraceIsQuick) {
+  Program program = transformer();
+  program.steps = 4000;  // 104,000 kernels
+  const run::Run run = Player(program).play().run;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = attribute(run);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->recognised, 1);
+  RecordProperty("milliseconds", static_cast<int>(1e3 * took.count()));
+  EXPECT_LT(took.count(), 2.0);  // 50 ms in an optimised build on a quiet machine
 }
 
 // Whatever a step was and whatever its operators cost: the lines sum to the total.

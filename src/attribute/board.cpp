@@ -186,11 +186,13 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
   }
 
   BlockView view;
+  Standing floor = meter.standing;
   view.recognised = recognition.share;
-  if (const auto floor = meter::static_power(meter, block)) {
-    view.static_power = *floor;
+  if (const auto power = meter::static_power(meter, block)) {
+    view.static_power = *power;
   } else {
     view.static_power = static_bound(block, meter);
+    floor = Standing::estimated;
     add(diagnostics, Severity::warning, "attribute.no_static",
         fmt::format("neither a static nor an idle window was recorded: static power is only known "
                     "to be below {:.0f} W, and the intervals say so",
@@ -216,7 +218,8 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
                spent.launch_gap / steps,
                spent.idle / steps,
                (spent.busy + spent.waiting) / steps,
-               std::move(spent.usage)};
+               std::move(spent.usage),
+               floor};
 
   constexpr double kRecognised = 0.98;
   if (recognition.share < kRecognised)

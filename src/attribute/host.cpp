@@ -169,6 +169,7 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
   view.step.busy = view.step.step;
   view.step.busy_time = std::min(busy, view.step.step);
   view.step.usage = std::move(usage);
+  view.step.floor = meter.standing;
   return view;
 }
 

@@ -82,7 +82,7 @@ BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
     return ledger.lines[static_cast<std::size_t>(which)];
   };
   const auto floor = [&](double seconds) {
-    return with(watts * seconds, watts_error * seconds, meter.standing);
+    return with(watts * seconds, watts_error * seconds, view.floor);
   };
   line(Line::operators) =
       with(joules, std::hypot(std::sqrt(independent), watts_error * static_seconds), standing);

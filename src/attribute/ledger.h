@@ -31,7 +31,8 @@ struct StepView {
   double launch_gap = 0;
   double idle = 0;
   double busy_time = 0;
-  std::vector<Usage> usage;  // by operator, per step
+  std::vector<Usage> usage;             // by operator, per step
+  Standing floor = Standing::measured;  // of the static power
 };
 
 BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/model.h"
@@ -48,12 +49,13 @@ class SimulatedBoard {
       : static_watts_(static_watts), random_(seed) {}
 
   void draw(Nanoseconds begin, Nanoseconds end, double watts) {
-    changes_[begin] += watts;
-    changes_[end] -= watts;
+    changes_.emplace_back(begin, watts);
+    changes_.emplace_back(end, -watts);
   }
 
   // The sensors' series over [0, end].
   std::vector<run::Series> sense(Nanoseconds end) {
+    if (!std::ranges::is_sorted(changes_)) std::ranges::sort(changes_);
     const std::vector<Nanoseconds> ring_times = regular(end, 20 * kMillisecond, 0);
     run::Series ring{run::Source::nvml_power_samples, {}, {}, {}};
     const std::vector<double> at_ring = joules_at(ring_times);
@@ -70,12 +72,6 @@ class SimulatedBoard {
       counter.uncertainty.push_back(kSeenWithin);
     }
     return {counter, ring};
-  }
-
-  // The truth: joules between two instants.
-  double joules(Nanoseconds from, Nanoseconds to) const {
-    const auto at = joules_at({from, to});
-    return at[1] - at[0];
   }
 
   Nanoseconds jitter(Nanoseconds within) {
@@ -113,7 +109,7 @@ class SimulatedBoard {
 
   double static_watts_;
   std::mt19937_64 random_;
-  std::map<Nanoseconds, double> changes_;
+  std::vector<std::pair<Nanoseconds, double>> changes_;  // sorted once the play is over
 };
 
 struct Recording {
@@ -160,8 +156,6 @@ class Player {
     recording_.run.blocks.push_back(block_);
     return recording_;
   }
-
-  const SimulatedBoard& board() const { return board_; }
 
  private:
   void play_step(run::KernelSeries& series, std::uint32_t step, bool known) {

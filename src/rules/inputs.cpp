@@ -1,6 +1,8 @@
 #include "rules/inputs.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -70,7 +72,52 @@ constexpr const char* kSeed =
     "seed what makes them (torch.manual_seed(0), jax.random.key(0), numpy.random.seed(0)) or load "
     "them from one file";
 
+// Elements of a run's weights, and how many of them lie in tensors that `other` has too.
+struct Shared {
+  std::uint64_t all = 0;
+  std::uint64_t equal = 0;
+};
+
+using Key = std::pair<std::uint64_t, value::Lanes>;  // of elements and their multiset
+std::set<Key> keys_of(const run::Run& run) {
+  std::set<Key> keys;
+  for (const run::Tensor& tensor : run.tensors) {
+    if (tensor.role != run::Role::parameter) continue;
+    keys.emplace(tensor.fingerprint.count, tensor.fingerprint.own);
+    keys.emplace(tensor.fingerprint.count, tensor.fingerprint.bf16);
+  }
+  return keys;
+}
+
+Shared shared_weights(const run::Run& run, const run::Run& other) {
+  const std::set<Key> keys = keys_of(other);
+  std::set<Key> counted;  // the views of one weight count once
+  Shared shared;
+  for (const run::Tensor& tensor : run.tensors) {
+    const value::Fingerprint& print = tensor.fingerprint;
+    // Biases of zeros and scales of ones are equal whatever the seed.
+    if (tensor.role != run::Role::parameter || print.distinct < 3) continue;
+    if (!counted.emplace(print.count, print.own).second) continue;
+    shared.all += print.count;
+    if (keys.contains({print.count, print.own}) || keys.contains({print.count, print.bf16}))
+      shared.equal += print.count;
+  }
+  return shared;
+}
+
 }  // namespace
+
+std::optional<Diagnostic> weights(const run::Run& a, const run::Run& b) {
+  const Shared of_a = shared_weights(a, b), of_b = shared_weights(b, a);
+  const auto most_differ = [](const Shared& shared) { return 2 * shared.equal < shared.all; };
+  if (!most_differ(of_a) || !most_differ(of_b)) return {};
+  return Diagnostic{
+      Severity::warning, "rules.weights",
+      fmt::format("only {:.0f} % of the weights of a and {:.0f} % of those of b are equal, so few "
+                  "values will match; load both from one file, or {}",
+                  100.0 * static_cast<double>(of_a.equal) / static_cast<double>(of_a.all),
+                  100.0 * static_cast<double>(of_b.equal) / static_cast<double>(of_b.all), kSeed)};
+}
 
 std::optional<Diagnostic> inputs(const run::Run& a, const run::Run& b) {
   std::vector<Input> only_a = inputs_of(a), only_b = inputs_of(b);

@@ -12,4 +12,8 @@ namespace joulediff::rules {
 // Error: they differ, beyond rounding. Warning: by rounding only, or only one side reads them.
 std::optional<Diagnostic> inputs(const run::Run& a, const run::Run& b);
 
+// Warning: most of the weights have no equal in the other run, not even when rounded. Merged and
+// split weights have none either, so this never refuses.
+std::optional<Diagnostic> weights(const run::Run& a, const run::Run& b);
+
 }  // namespace joulediff::rules

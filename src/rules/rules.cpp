@@ -107,6 +107,16 @@ Finding recorded_apart(const run::Run& a, const run::Run& b) {
                  "CMD_B)");
 }
 
+Finding one_after_the_other(const run::Run& a, const run::Run& b) {
+  if (apart(a, b) || a.blocks.empty() || b.blocks.empty()) return {};
+  const auto [first_a, last_a] = std::ranges::minmax_element(a.blocks, {}, &run::Block::order);
+  const auto [first_b, last_b] = std::ranges::minmax_element(b.blocks, {}, &run::Block::order);
+  if (last_a->order >= first_b->order && last_b->order >= first_a->order) return {};
+  return finding(Severity::warning, "rules.not_interleaved",
+                 "all blocks of one run were recorded before those of the other, so that a drift "
+                 "counts as a difference; record the pair anew with a larger --budget");
+}
+
 Finding noise_floor(const run::Run& a, const run::Run& b) {
   if (a.blocks.size() >= 2 && b.blocks.size() >= 2) return {};
   return finding(Severity::warning, "rules.no_floor",
@@ -139,8 +149,9 @@ Finding framework(const run::Run& a, const run::Run& b) {
 Verdict comparable(const run::Run& a, const run::Run& b) {
   Verdict verdict;
   verdict.recorded_apart = apart(a, b);
-  for (const auto rule : {work_unit, work_count, quality, operators, energy, boundary, meters,
-                          device, inputs, board, recorded_apart, noise_floor, failed, framework})
+  for (const auto rule :
+       {work_unit, work_count, quality, operators, energy, boundary, meters, device, inputs,
+        weights, board, recorded_apart, one_after_the_other, noise_floor, failed, framework})
     if (Finding found = rule(a, b)) verdict.reasons.push_back(std::move(*found));
   verdict.ok = std::ranges::none_of(
       verdict.reasons, [](const Diagnostic& reason) { return reason.severity == Severity::error; });

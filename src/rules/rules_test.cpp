@@ -144,6 +144,22 @@ TEST(Comparable, RecordedApart) {
   EXPECT_TRUE(comparable(alone, alone).recorded_apart) << "no pair is not the same pair";
 }
 
+TEST(Comparable, NotInterleaved) {
+  run::Run a = good(), b = good();
+  for (std::uint32_t i = 0; i < 2; ++i) {  // A B B A
+    a.blocks[i].order = 3 * i;
+    b.blocks[i].order = 1 + i;
+  }
+  EXPECT_EQ(find(comparable(a, b), "rules.not_interleaved"), nullptr);
+  a.blocks[1].order = 1;
+  b.blocks[0].order = 2;
+  b.blocks[1].order = 3;
+  const Verdict verdict = comparable(a, b);
+  ASSERT_NE(find(verdict, "rules.not_interleaved"), nullptr);
+  EXPECT_TRUE(verdict.ok);
+  EXPECT_NE(find(comparable(b, a), "rules.not_interleaved"), nullptr);
+}
+
 TEST(Comparable, NoFloor) {
   run::Run other = good();
   other.blocks.pop_back();
@@ -198,6 +214,34 @@ TEST(Inputs, WhatOnlyOneReadsIsAWarning) {
   other.tensors.push_back(input(2000));
   other.operators[0].inputs.push_back(run::TensorId(1));
   expect("rules.extra_inputs", Severity::warning, other);
+}
+
+TEST(Weights, OfAnotherSeedAreTold) {
+  const auto with_weights = [](std::uint32_t seed) {
+    run::Run run = good();
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      run::Tensor weight = input(seed + i);
+      weight.role = run::Role::parameter;
+      weight.fingerprint.bf16 = {seed + i, 9};
+      weight.fingerprint.distinct = 3;
+      run.tensors.push_back(weight);
+    }
+    run::Tensor bias = input(0);  // zeros, whatever the seed
+    bias.role = run::Role::parameter;
+    bias.fingerprint.distinct = 1;
+    run.tensors.push_back(bias);
+    return run;
+  };
+  const Verdict differ = comparable(with_weights(100), with_weights(200));
+  ASSERT_NE(find(differ, "rules.weights"), nullptr);
+  EXPECT_TRUE(differ.ok) << "merged weights are equal work too";
+  run::Run rounded = with_weights(100);
+  for (run::Tensor& tensor : rounded.tensors)
+    if (tensor.fingerprint.distinct == 3) tensor.fingerprint.own = {tensor.fingerprint.own[0], 5};
+  EXPECT_EQ(find(comparable(with_weights(100), rounded), "rules.weights"), nullptr);
+  EXPECT_EQ(find(comparable(with_weights(100), with_weights(101)), "rules.weights"), nullptr)
+      << "three of four are equal";
+  EXPECT_EQ(find(comparable(good(), with_weights(100)), "rules.weights"), nullptr);
 }
 
 TEST(Inputs, ParametersAreNoInputs) {

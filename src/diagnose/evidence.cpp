@@ -38,8 +38,9 @@ void add_extra(std::vector<Extra>& extras, const std::string& name, const Count&
 }
 
 void most_joules_first(std::vector<Extra>& extras) {
-  std::stable_sort(extras.begin(), extras.end(),
-                   [](const Extra& x, const Extra& y) { return x.joules > y.joules; });
+  std::sort(extras.begin(), extras.end(), [](const Extra& x, const Extra& y) {
+    return x.joules != y.joules ? x.joules > y.joules : x.name < y.name;
+  });
 }
 
 }  // namespace

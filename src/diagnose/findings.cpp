@@ -138,10 +138,12 @@ std::vector<Finding> find(const Inputs& inputs, const std::vector<Group>& groups
   std::vector<Finding> findings = fold(inputs, groups, comparison);
   add_unmatched(inputs, comparison, Side::a, findings);
   add_unmatched(inputs, comparison, Side::b, findings);
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& x, const Finding& y) {
+  std::sort(findings.begin(), findings.end(), [](const Finding& x, const Finding& y) {
     const bool open_x = x.outcome == Outcome::undecided;
     const bool open_y = y.outcome == Outcome::undecided;
-    return open_x != open_y ? open_y : x.saving.joules > y.saving.joules;
+    if (open_x != open_y) return open_y;
+    if (x.saving.joules != y.saving.joules) return x.saving.joules > y.saving.joules;
+    return std::tie(x.cause.key, x.regions) < std::tie(y.cause.key, y.regions);
   });
   for (std::size_t i = 0; i < findings.size(); ++i) findings[i].rank = i + 1;
   return findings;

@@ -26,8 +26,9 @@ Lie lie(const run::Tensor& tensor) {
   }
   result.order.resize(stride.size());
   std::iota(result.order.begin(), result.order.end(), std::size_t{0});
-  std::stable_sort(result.order.begin(), result.order.end(),
-                   [&](std::size_t i, std::size_t j) { return stride[i] > stride[j]; });
+  std::sort(result.order.begin(), result.order.end(), [&](std::size_t i, std::size_t j) {
+    return stride[i] != stride[j] ? stride[i] > stride[j] : i < j;
+  });
   std::int64_t expected = 1;
   for (auto axis = result.order.rbegin(); axis != result.order.rend(); ++axis) {
     result.dense = result.dense && stride[*axis] == expected;

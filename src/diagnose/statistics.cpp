@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include <boost/math/distributions/complement.hpp>
 #include <boost/math/distributions/normal.hpp>
@@ -31,8 +32,8 @@ double student_tail(double t, double freedom) {
 std::vector<double> holm_levels(const std::vector<double>& p, double alpha) {
   std::vector<std::size_t> order(p.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t i, std::size_t j) { return p[i] < p[j]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t i, std::size_t j) { return std::pair(p[i], i) < std::pair(p[j], j); });
   std::vector<double> levels(p.size());
   bool failed = false;
   double level = 0;

@@ -51,8 +51,8 @@ std::vector<OperatorRow> operator_rows(const Subject& subject) {
                     diagnose::places(run, *dearest).where};
     rows.push_back(std::move(row));
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const OperatorRow& x, const OperatorRow& y) {
-    return x.energy.joules > y.energy.joules;
+  std::sort(rows.begin(), rows.end(), [](const OperatorRow& x, const OperatorRow& y) {
+    return x.energy.joules != y.energy.joules ? x.energy.joules > y.energy.joules : x.name < y.name;
   });
   return rows;
 }
@@ -75,8 +75,10 @@ std::vector<RegionRow> region_rows(const Page& page) {
     row.joules_a += region.a.energy.joules.value;
     row.joules_b += region.b.energy.joules.value;
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const RegionRow& x, const RegionRow& y) {
-    return std::abs(x.joules_b - x.joules_a) > std::abs(y.joules_b - y.joules_a);
+  std::sort(rows.begin(), rows.end(), [](const RegionRow& x, const RegionRow& y) {
+    const double of_x = std::abs(x.joules_b - x.joules_a);
+    const double of_y = std::abs(y.joules_b - y.joules_a);
+    return of_x != of_y ? of_x > of_y : x.regions < y.regions;
   });
   return rows;
 }
@@ -101,8 +103,9 @@ Diagnostics diagnostics(const Subject& subject) {
       same->count += one.count;
     }
   }
-  std::stable_sort(merged.begin(), merged.end(), [](const Diagnostic& x, const Diagnostic& y) {
-    return x.severity > y.severity;
+  std::sort(merged.begin(), merged.end(), [](const Diagnostic& x, const Diagnostic& y) {
+    return x.severity != y.severity ? x.severity > y.severity
+                                    : std::tie(x.rule, x.message) < std::tie(y.rule, y.message);
   });
   return merged;
 }

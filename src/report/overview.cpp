@@ -135,7 +135,7 @@ std::string energy(const Page& page) {
   out +=
       entry("",
             fmt::format("Systematic error of the meter: {}, beside the intervals.{}",
-                        systematic(page.a), page.b ? " In a ratio on one board it cancels." : ""),
+                        systematic(page.a), page.b ? " It cancels in a ratio on one machine." : ""),
             0);
   if (!page.b) return out;
   out += entry("", conclusion(page), 0);

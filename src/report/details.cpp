@@ -144,14 +144,14 @@ std::string operators(const Page& page) {
                    {"share", Align::right, 6, Cut::end},
                    {"time", Align::right, 8, Cut::end},
                    {"standing", Align::left, 8, Cut::end},
-                   {"where (dearest call)", Align::left, 12, Cut::begin}},
+                   {"dearest at", Align::left, 24, Cut::begin}},
                   kWidth);
   for (std::size_t i = 0; i < std::min(rows.size(), page.top); ++i) {
     const OperatorRow& row = rows[i];
     table.add({row.name, format_count(row.calls), row.known ? format(row.energy) : "unknown",
                row.known ? format_percent(row.share) : "unknown", format(row.seconds),
                row.known ? std::string(joulediff::name(row.energy.standing)) : "",
-               row.where ? text(*row.where) : ""});
+               row.where ? line_of(*row.where) : ""});
   }
   std::string out =
       title(page, "Operators, a step (dynamic energy and their share of static power)");

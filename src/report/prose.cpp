@@ -56,16 +56,18 @@ std::string with_interval(const Energy& energy) {
                      format(energy.high));
 }
 
-std::string text(const diagnose::Place& place) {
+std::string line_of(const diagnose::Place& place) {
   // From the package on; a path in the user's own tree stays whole.
   std::string_view file = place.file;
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = file.rfind(folder);
     if (at != std::string_view::npos) file.remove_prefix(at + folder.size());
   }
-  std::string shown = fmt::format("{}:{}", file, place.line);
-  if (!place.function.empty()) shown += " in " + place.function;
-  return shown;
+  return fmt::format("{}:{}", file, place.line);
+}
+
+std::string text(const diagnose::Place& place) {
+  return line_of(place) + (place.function.empty() ? "" : " in " + place.function);
 }
 
 }  // namespace joulediff::report

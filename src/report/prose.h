@@ -23,6 +23,7 @@ std::string with_interval(const diagnose::Difference& difference);
 // "0.92 J (0.80 J to 1.04 J)".
 std::string with_interval(const Energy& energy);
 
-std::string text(const diagnose::Place& place);  // "transformers/activations.py:52 in forward"
+std::string line_of(const diagnose::Place& place);  // "transformers/activations.py:52"
+std::string text(const diagnose::Place& place);     // "transformers/activations.py:52 in forward"
 
 }  // namespace joulediff::report

@@ -12,6 +12,8 @@
 
 #if __has_include(<nvml.h>)
 #include <nvml.h>
+#endif
+#ifdef NVML_FI_DEV_POWER_INSTANT  // headers before CUDA 12.2 know neither the fields nor scopes
 #define JD_SAME_PLACE(ours, our_member, theirs, their_member)                   \
   static_assert(offsetof(ours, our_member) == offsetof(theirs, their_member) && \
                 sizeof(ours::our_member) == sizeof(theirs::their_member))

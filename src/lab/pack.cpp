@@ -30,8 +30,9 @@ class OrderSteps {
     for (const spool::Correlation& correlation : spool.correlations)
       lengths[correlation.step] = std::max(lengths[correlation.step], correlation.index + 1);
     std::vector<SpoolOperatorName> names = spool.operator_names;
-    std::stable_sort(names.begin(), names.end(),
-                     [](const auto& a, const auto& b) { return a.step < b.step; });
+    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.step, a.index, a.name) < std::tie(b.step, b.index, b.name);
+    });
     std::vector<std::string_view> current;
     auto next = names.begin();
     for (const auto& [step, length] : lengths) {
@@ -108,8 +109,9 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
   for (const spool::Correlation& correlation : spool.correlations)
     launched_by[correlation.correlation] = &correlation;
   std::vector<spool::Kernel> kernels = spool.kernels;
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const auto& a, const auto& b) { return a.start_ns < b.start_ns; });
+  std::sort(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.start_ns, a.correlation) < std::tie(b.start_ns, b.correlation);
+  });
   KernelIds ids(run);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);

@@ -223,6 +223,13 @@ class Recording {
     if (manifest.device.empty())
       manifest.device = fmt::format(
           "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
+    if (left() < 0)
+      diagnose(
+          recorded.run, Severity::note, "record.over_budget",
+          fmt::format("recording took {}, over its budget of {}: what {} processes do before "
+                      "their replay alone took that long; give fewer --trace-seconds or a "
+                      "longer --budget",
+                      format(to_seconds(now() - begin_)), format(options_.budget), order_.size()));
     if (recorded.replay.cut > 0)
       diagnose(recorded.run, Severity::note, "record.budget",
                fmt::format("replays cut short by the budget of {}, of {}: their intervals are "

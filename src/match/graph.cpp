@@ -126,7 +126,9 @@ void assemble(Graph& graph, Storages& storages) {
   std::vector<Node> made;
   for (auto& [storage, stored] : storages) {
     if (stored.size() < 2) continue;
-    std::ranges::stable_sort(stored, std::greater<>(), &Stored::version);
+    std::ranges::sort(stored, [](const Stored& s, const Stored& t) {
+      return s.version != t.version ? s.version > t.version : s.value < t.value;
+    });
     for (const Stored& s : stored) {
       if (written(graph, s.value)) continue;
       std::vector<std::uint32_t> parts = parts_of(graph, stored, s);

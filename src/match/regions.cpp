@@ -96,17 +96,16 @@ void merge_shared(const Slices& a, const Slices& b, Groups& groups) {
     }
   }
   std::vector<std::uint32_t> rank = groups.ranks();
-  using Entry = std::tuple<std::uint32_t, std::size_t, const Bits*>;
+  using Entry = std::tuple<std::uint32_t, std::size_t, Bits>;
   std::vector<Entry> sets;
   for (const Bits& bits : shared) {
     std::uint32_t first = kNone;
     for_each(bits, [&](std::uint32_t p) { first = std::min(first, rank[groups.of(p)]); });
-    sets.emplace_back(first, bits.count(), &bits);
+    sets.emplace_back(first, bits.count(), bits);
   }
-  std::ranges::stable_sort(
-      sets, {}, [](const Entry& e) { return std::pair(std::get<0>(e), std::get<1>(e)); });
+  std::ranges::sort(sets);
   for (const auto& [first, count, bits] : sets) {
-    std::vector<std::uint32_t> together = groups_of(groups, *bits);
+    std::vector<std::uint32_t> together = groups_of(groups, bits);
     if (together.size() < 2) continue;
     if (groups.closed(together)) {
       groups.merge(together);

@@ -4,92 +4,16 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
 #include <functional>
 #include <map>
-#include <memory>
-#include <numeric>
 #include <random>
 #include <set>
 #include <string>
 #include <tuple>
-#include <vector>
 
-#include "run/model.h"
+#include "match/test_tensor.h"
 
 namespace joulediff::match::testing {
-
-using Shape = std::vector<std::int64_t>;
-using value::DType;
-
-struct Memory {
-  std::uint64_t id = 0;
-  std::uint64_t version = 0;
-  std::vector<float> data;
-  run::Role role = run::Role::computed;
-  DType dtype = DType::float32;
-};
-
-struct Tensor {
-  std::shared_ptr<Memory> memory;
-  Shape shape;
-  Shape stride;
-  std::int64_t offset = 0;
-};
-
-// tf32 and bf16_matmul round what goes into products, bf16 every value.
-enum class Precision { fp32, tf32, bf16_matmul, bf16 };
-
-struct Options {
-  Precision precision = Precision::fp32;
-  bool backwards = false;   // sums run from the other end: other rounding errors
-  unsigned seed = 1;        // of weights and inputs
-  bool one_sample = false;  // of each set of elements, instead of one under every shape of it
-};
-
-inline float rounded(float x, int bits) {
-  if (!std::isfinite(x)) return x;
-  int exponent = 0;
-  const float m = std::frexp(x, &exponent);
-  return std::ldexp(std::nearbyint(std::ldexp(m, bits)), exponent - bits);
-}
-
-inline std::int64_t size_of(const Shape& shape) {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-inline Shape dense_stride(const Shape& shape) {
-  Shape stride(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) stride[i - 1] = stride[i] * shape[i];
-  return stride;
-}
-
-// Calls f(place) for each element of `a` in row-major order.
-template <class F>
-void for_each_place(const Tensor& a, F f) {
-  const std::int64_t size = size_of(a.shape);
-  Shape index(a.shape.size(), 0);
-  std::int64_t place = a.offset;
-  for (std::int64_t n = 0; n < size; ++n) {
-    f(static_cast<std::size_t>(place));
-    for (std::size_t i = index.size(); i-- > 0;) {
-      place += a.stride[i];
-      if (++index[i] < a.shape[i]) break;
-      place -= a.stride[i] * a.shape[i];
-      index[i] = 0;
-    }
-  }
-}
-
-inline std::vector<float> dense(const Tensor& a) {
-  std::vector<float> data;
-  data.reserve(static_cast<std::size_t>(size_of(a.shape)));
-  for_each_place(a, [&](std::size_t p) { data.push_back(a.memory->data[p]); });
-  return data;
-}
 
 class Eager {
  public:
@@ -450,89 +374,6 @@ class Eager {
   std::set<std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::size_t>> sampled_;
 };
 
-inline std::vector<std::byte> Eager::encoded(const std::vector<float>& data, DType dtype) {
-  std::vector<std::byte> bytes;
-  const auto put = [&](auto x) {
-    const auto* from = reinterpret_cast<const std::byte*>(&x);
-    bytes.insert(bytes.end(), from, from + sizeof x);
-  };
-  for (const float x : data) {
-    switch (dtype) {
-      case DType::bfloat16:
-        put(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16));
-        break;
-      case DType::int64: put(static_cast<std::int64_t>(x)); break;
-      case DType::float64: put(static_cast<double>(x)); break;
-      case DType::boolean: put(static_cast<std::uint8_t>(x != 0)); break;
-      default: put(x);
-    }
-  }
-  return bytes;
-}
-
-inline Tensor Eager::softmax_of(const Tensor& a) {
-  std::vector<float> data = dense(a);
-  const auto n = static_cast<std::size_t>(a.shape.back());
-  for (auto row = data.begin(); row != data.end(); row += static_cast<std::ptrdiff_t>(n)) {
-    const auto end = row + static_cast<std::ptrdiff_t>(n);
-    const float top = *std::max_element(row, end);
-    float total = 0;
-    for (auto x = row; x != end; ++x) total += * x = std::exp(*x - top);
-    for (auto x = row; x != end; ++x) *x /= total;
-  }
-  return make(a.shape, std::move(data));
-}
-
-inline std::vector<Tensor> Eager::norm_of(const Tensor& x, const Tensor& w, const Tensor& b) {
-  std::vector<float> data = dense(x), means, scales;
-  const std::vector<float> weight = dense(w), bias = dense(b);
-  const std::size_t n = weight.size();
-  for (std::size_t row = 0; row < data.size(); row += n) {
-    double mean = 0, square = 0;
-    for (std::size_t i = 0; i < n; ++i) mean += data[row + i];
-    mean /= static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) square += std::pow(data[row + i] - mean, 2);
-    const double inverse = 1 / std::sqrt(square / static_cast<double>(n) + 1e-5);
-    for (std::size_t i = 0; i < n; ++i) {
-      data[row + i] = static_cast<float>((data[row + i] - mean) * inverse) * weight[i] + bias[i];
-    }
-    means.push_back(static_cast<float>(mean));
-    scales.push_back(static_cast<float>(inverse));
-  }
-  Shape rows = x.shape;
-  rows.back() = 1;
-  return {make(x.shape, std::move(data)), make(rows, std::move(means)),
-          make(rows, std::move(scales))};
-}
-
-inline Tensor Eager::product(const Tensor& a, const Tensor& b, const Tensor* bias) {
-  std::vector<float> x = dense(a), y = dense(b);
-  const int bits = options_.precision == Precision::tf32          ? 11
-                   : options_.precision == Precision::bf16_matmul ? 8
-                                                                  : 24;
-  for (std::vector<float>* data : {&x, &y}) {
-    for (float& v : *data) v = bits < 24 ? rounded(v, bits) : v;
-  }
-  const auto k = static_cast<std::size_t>(a.shape.back());
-  const auto n = static_cast<std::size_t>(b.shape.back());
-  const std::size_t rows = x.size() / k;
-  const std::size_t rows_each =
-      b.shape.size() == 2 ? rows : static_cast<std::size_t>(a.shape[a.shape.size() - 2]);
-  const std::vector<float> added = bias != nullptr ? dense(*bias) : std::vector<float>(n, 0.0F);
-  std::vector<float> out(rows * n);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const float* of_b = y.data() + row / rows_each * k * n;
-    float* to = out.data() + row * n;
-    for (std::size_t i = 0; i < k; ++i) {
-      const std::size_t at = options_.backwards ? k - 1 - i : i;
-      const float factor = x[row * k + at];
-      for (std::size_t j = 0; j < n; ++j) to[j] += factor * of_b[at * n + j];
-    }
-    for (std::size_t j = 0; j < n; ++j) to[j] += added[j];
-  }
-  Shape shape = a.shape;
-  shape.back() = b.shape.back();
-  return make(shape, std::move(out));
-}
-
 }  // namespace joulediff::match::testing
+
+#include "match/test_eager_compute.h"

@@ -6,14 +6,13 @@
 namespace joulediff::match {
 namespace {
 
-constexpr double kElement = 0.01;
 constexpr double kShare = 0.999;
 
 }  // namespace
 
-bool agree(const SideView& a, const SideView& b, const Pair& pair) {
+bool agree(const SideView& a, const SideView& b, const Pair& pair, double limit) {
   if (pair.distance == 0) return true;
-  if (pair.geometry_a == kNone) return pair.distance <= kElement;
+  if (pair.geometry_a == kNone) return pair.distance <= limit;
   const Geometry& ga = a.classes.classes[pair.a].geometries[pair.geometry_a];
   const Geometry& gb = b.classes.classes[pair.b].geometries[pair.geometry_b];
   const double rms = std::max(a.run.tensors[ga.tensor.index()].fingerprint.rms,
@@ -23,7 +22,7 @@ bool agree(const SideView& a, const SideView& b, const Pair& pair) {
   for (std::size_t i = 0; i < places.size(); ++i) {
     const double x = ga.sample[i];
     const double y = gb.sample[places[i]];
-    if (std::abs(x - y) <= kElement * std::max({std::abs(x), std::abs(y), rms})) ++equal;
+    if (std::abs(x - y) <= limit * std::max({std::abs(x), std::abs(y), rms})) ++equal;
   }
   return static_cast<double>(equal) >= kShare * static_cast<double>(places.size());
 }

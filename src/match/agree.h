@@ -5,8 +5,8 @@
 
 namespace joulediff::match {
 
-// |a-b| <= 0.01 max(|a|, |b|, rms) for at least 99.9 % of the sampled elements; whole numbers
-// exactly. Where the two were never sampled under one shape, their moments within 0.01.
-bool agree(const SideView& a, const SideView& b, const Pair& pair);
+// |a-b| <= limit max(|a|, |b|, rms) for at least 99.9 % of the sampled elements; whole numbers
+// exactly. Where the two were never sampled under one shape, their moments within the limit.
+bool agree(const SideView& a, const SideView& b, const Pair& pair, double limit);
 
 }  // namespace joulediff::match

@@ -36,6 +36,7 @@ Match match(const run::Run& a, const run::Run& b) {
   result.tolerance = tolerance(a, b);
   const Ordered ordered =
       drop_contradictions(side_a, side_b, nearest_pairs(side_a, side_b, result.tolerance));
+  const double limit = element_tolerance(a, b);
   Partition parts = partition(side_a, side_b, ordered);
 
   for (const Pair& pair : ordered.pairs) {
@@ -50,8 +51,9 @@ Match match(const run::Run& a, const run::Run& b) {
     region.inputs.assign(part.inputs.begin(), part.inputs.end());
     region.outputs.assign(part.outputs.begin(), part.outputs.end());
     region.inputs_differ = part.inputs_differ;
-    region.outputs_agree = std::ranges::all_of(
-        part.outputs, [&](std::uint32_t p) { return agree(side_a, side_b, ordered.pairs[p]); });
+    region.outputs_agree = std::ranges::all_of(part.outputs, [&](std::uint32_t p) {
+      return agree(side_a, side_b, ordered.pairs[p], limit);
+    });
     result.regions.push_back(std::move(region));
   }
   result.unmatched_a = operators(parts.rest_a);

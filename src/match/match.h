@@ -28,7 +28,7 @@ struct Region {
   std::vector<std::size_t> outputs;
   MatchedBy matched_by = MatchedBy::value;
   bool inputs_differ = false;  // the two sides do not rest on the same anchors
-  bool outputs_agree = true;   // 99.9 %: |a-b| <= 0.01 max(|a|, |b|, rms); integers exactly
+  bool outputs_agree = true;   // 99.9 % of the sample within element_tolerance(); integers exactly
 };
 
 struct Match {

@@ -60,4 +60,9 @@ double tolerance(const run::Run& a, const run::Run& b) {
   return std::clamp(32 * half_ulp, 1e-5, 0.1);
 }
 
+double element_tolerance(const run::Run& a, const run::Run& b) {
+  const double half_ulp = std::ldexp(1.0, -std::max(precision(a), precision(b)));
+  return std::clamp(16 * half_ulp, 0.01, 0.1);
+}
+
 }  // namespace joulediff::match

@@ -48,5 +48,13 @@ TEST(Tolerance, KnowsTheSettingsThatLetFloat32BeMultipliedCoarsely) {
   EXPECT_DOUBLE_EQ(with("torch.backends.cudnn.allow_tf32", "True", false), 1e-5);
 }
 
+TEST(Tolerance, ElementsMayDifferByWhatTheFinerRunAllows) {
+  using value::DType;
+  const run::Run fp32 = run_of({DType::float32}), bf16 = run_of({DType::bfloat16});
+  EXPECT_DOUBLE_EQ(element_tolerance(fp32, bf16), 0.01);
+  EXPECT_DOUBLE_EQ(element_tolerance(bf16, bf16), 16.0 / 256);
+  EXPECT_DOUBLE_EQ(element_tolerance(fp32, fp32), 0.01);
+}
+
 }  // namespace
 }  // namespace joulediff::match

@@ -115,9 +115,26 @@ class OperatorMode(TorchDispatchMode):
             self.count += 1
         self._here.inside = True
         try:
-            return self.around(index, form, function, args, kwargs)
+            result = self.around(index, form, function, args, kwargs)
         finally:
             self._here.inside = False
+        if getattr(function, "is_view", False) and torch.is_inference_mode_enabled():
+            _keep_requires_grad(form, args, result)
+        return result
+
+
+def _keep_requires_grad(form, args, result):
+    """In inference mode a view of a weight requires a gradient, but below autograd it does not.
+
+    What autograd would have set is set here: composite operators ask it to choose their parts (a
+    product folds its batch if the other side requires a gradient), and they must choose as they do
+    when nobody watches.
+    """
+    if form.name.startswith("aten.detach") or not getattr(args[0], "requires_grad", False):
+        return
+    for tensor in _operator.tensors_in(result):
+        if not tensor.is_inference():
+            tensor.requires_grad_(True)
 
 
 @contextlib.contextmanager

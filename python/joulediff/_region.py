@@ -40,12 +40,20 @@ def _work_of_environment():
 state = State()
 
 
+def _attend(_module=None):
+    """Tells the recorder, before the device is in use, that somebody makes the passes."""
+    if state.recorder is None:
+        state.recorder = _abi.load()
+        if state.recorder is not None:
+            state.recorder.kernels(_abi.WARMUP)
+
+
 def _start():
     """The Recording of this process, or None where nothing is to be recorded."""
     if not state.began:
         state.began = True
         try:
-            state.recorder = _abi.load()
+            _attend()
             if state.recorder is not None:
                 from joulediff._recording import Recording
 
@@ -84,8 +92,8 @@ def enter():
 def _at_exit():
     if state.recording is not None and not state.taken:
         state.recording.finish(whole=False)
-    elif state.recorder is None and not state.taken:
-        recorder = _abi.load()
+    elif not state.began and not state.taken:
+        recorder = state.recorder
         if recorder is not None and "torch" in sys.modules:
             said = " (joulediff.torch is imported: use steps())" if state.explicit else ""
             recorder.diagnostic("note", "no_step", f"no step of a region was seen{said}")
@@ -95,6 +103,7 @@ def _at_exit():
 def install():
     """Called by the injected sitecustomize: arms the region, once torch and its module are there."""
     atexit.register(_at_exit)
+    _after_import("torch", _attend)
     region = os.environ.get("JOULEDIFF_REGION", "")
     if not region:
         _after_import("torch", lambda torch: _OutermostModule(torch).arm())

@@ -10,18 +10,18 @@ namespace {
 constexpr std::array<std::string_view, 8> kRuntimes = {
     "torch", "functorch", "jax", "jaxlib", "tensorflow", "onnxruntime", "triton", "joulediff"};
 
-// What follows the last "/site-packages/" or "/dist-packages/"; empty where there is none.
+// What follows the last "site-packages/" or "dist-packages/"; empty where there is none.
 std::string_view within_packages(std::string_view file) {
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
+  for (const std::string_view folder : {"site-packages/", "dist-packages/"}) {
     const std::size_t at = file.rfind(folder);
     if (at != std::string_view::npos) return file.substr(at + folder.size());
   }
   return {};
 }
 
-// "/usr/lib/python3.11/threading.py" and the like.
+// "lib/python3.11/threading.py" and the like.
 bool is_standard_library(std::string_view file) {
-  constexpr std::string_view kFolder = "/lib/python";
+  constexpr std::string_view kFolder = "lib/python";
   const std::size_t at = file.find(kFolder);
   if (at == std::string_view::npos) return false;
   const std::string_view rest = file.substr(at + kFolder.size());

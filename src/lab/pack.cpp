@@ -6,6 +6,7 @@
 #include "lab/pack.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <unordered_map>
@@ -96,6 +97,24 @@ void add_steps(run::Run& run, run::Block& block, const SpoolContents& spool) {
   }
 }
 
+// The trace's kernels are those of its steps. A recorder that nobody attends to until the first step
+// has recorded what came before, too. Without steps the whole program is the trace.
+struct Window {
+  Nanoseconds begin = std::numeric_limits<Nanoseconds>::min();
+  Nanoseconds end = std::numeric_limits<Nanoseconds>::max();
+};
+Window trace_window(const run::Block& block) {
+  Window window;
+  bool found = false;
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::trace) continue;
+    if (!found) window = {step.begin, step.end};
+    window = {std::min(window.begin, step.begin), std::max(window.end, step.end)};
+    found = true;
+  }
+  return window;
+}
+
 // The step of the order pass that runs at `time`; 0 between steps.
 std::uint32_t order_step_at(const run::Block& block, Nanoseconds time) {
   for (const run::Step& step : block.steps)
@@ -113,6 +132,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
     return std::tie(a.start_ns, a.correlation) < std::tie(b.start_ns, b.correlation);
   });
   KernelIds ids(run);
+  const Window trace = trace_window(block);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);
     const bool in_order = kernel.pass == static_cast<std::uint32_t>(run::Pass::order);
@@ -122,12 +142,14 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
                "kernels without a name or a duration are left out");
       continue;
     }
+    const auto start = static_cast<Nanoseconds>(kernel.start_ns);
+    if (!in_order && (start < trace.begin || start > trace.end)) continue;
     run::KernelSeries& series = in_order ? block.order_kernels : block.trace_kernels;
     series.kernel.push_back(ids.find({name->second,
                                       {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
                                       {kernel.block[0], kernel.block[1], kernel.block[2]},
                                       static_cast<run::KernelKind>(kernel.kind)}));
-    series.start.push_back(static_cast<Nanoseconds>(kernel.start_ns));
+    series.start.push_back(start);
     series.duration.push_back(static_cast<Nanoseconds>(kernel.end_ns - kernel.start_ns));
     series.stream.push_back(kernel.stream);
     const auto launch = in_order ? launched_by.find(kernel.correlation) : launched_by.end();

@@ -99,9 +99,17 @@ class OperatorMode(TorchDispatchMode):
         if not form.counted or _capturing():
             return func(*args, **kwargs)
         if form.composite:
+            return self._take_apart(func, args, kwargs)
+        return self._counted(form, func, args, kwargs)
+
+    def _take_apart(self, func, args, kwargs):
+        before = getattr(self._here, "within", False)
+        self._here.within = True
+        try:
             with self:
                 return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
-        return self._counted(form, func, args, kwargs)
+        finally:
+            self._here.within = before
 
     def launch(self, launch, args, kwargs):
         """A Triton launch outside any operator of the framework."""
@@ -118,7 +126,7 @@ class OperatorMode(TorchDispatchMode):
             result = self.around(index, form, function, args, kwargs)
         finally:
             self._here.inside = False
-        if getattr(function, "is_view", False) and torch.is_inference_mode_enabled():
+        if getattr(self._here, "within", False) and getattr(function, "is_view", False):
             _keep_requires_grad(form, args, result)
         return result
 
@@ -126,9 +134,9 @@ class OperatorMode(TorchDispatchMode):
 def _keep_requires_grad(form, args, result):
     """In inference mode a view of a weight requires a gradient, but below autograd it does not.
 
-    What autograd would have set is set here: composite operators ask it to choose their parts (a
-    product folds its batch if the other side requires a gradient), and they must choose as they do
-    when nobody watches.
+    Inside a composite operator that is taken apart here, autograd does not come to set it. Composite
+    operators ask it to choose their parts (a product folds its batch if the other side requires a
+    gradient), and they must choose as they do when nobody watches.
     """
     if form.name.startswith("aten.detach") or not getattr(args[0], "requires_grad", False):
         return

@@ -249,10 +249,13 @@ class _Finder:
         loader = getattr(spec, "loader", None)
         if not hasattr(loader, "exec_module"):
             return spec
-        execute = loader.exec_module
+        execute, before = loader.exec_module, vars(loader).get("exec_module")
 
         def exec_module(module):
-            del loader.exec_module
+            if before is None:
+                del loader.exec_module
+            else:  # another of us waits for the same module
+                loader.exec_module = before
             execute(module)
             _quietly(self._action, module)
 

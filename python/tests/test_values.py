@@ -302,3 +302,17 @@ def test_our_mistake_ends_the_recording_not_the_program(monkeypatch):
     got = torch.ones(3).exp().sum().item()
     mode.end()
     assert got == torch.ones(3).exp().sum().item() and len(errors) == 1
+
+
+def test_inference_mode_takes_a_product_apart_as_the_program_does():
+    """A batch of single rows is folded into one product, because the weight requires a gradient."""
+    linear = torch.nn.Linear(8, 5, bias=False)
+    rows = torch.randn(3, 4, 8)
+
+    def run():
+        with torch.inference_mode():
+            linear.weight[0].expand(2, 8)
+            linear(rows[:, -1:, :])
+
+    names = [o.name for o in record_values(run).operators.values()]
+    assert "aten.mm.default" in names and "aten.bmm.default" not in names

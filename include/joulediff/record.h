@@ -41,12 +41,12 @@ typedef struct jd_fingerprint {
 /* One value: a geometry over a version of a storage. The same (storage, version, geometry) is
  * reported once. `storage` is unique among all storages of the process's life. */
 typedef struct jd_tensor_info {
-  uint64_t id;       /* chosen by the caller, unique in the process */
+  uint64_t id; /* chosen by the caller, unique in the process */
   uint64_t storage;
-  uint64_t version;  /* grows with each write to the storage */
-  int64_t offset;    /* elements from the storage's begin */
+  uint64_t version; /* grows with each write to the storage */
+  int64_t offset;   /* elements from the storage's begin */
   uint32_t dims;
-  uint32_t role;     /* enum jd_role */
+  uint32_t role; /* enum jd_role */
   int64_t shape[JD_MAX_DIMS];
   int64_t stride[JD_MAX_DIMS];
   jd_fingerprint fingerprint;

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define JD_CHECK(condition)                                                                   \
-  do {                                                                                        \
-    if (!(condition)) {                                                                       \
-      std::fprintf(stderr, "joulediff: internal error: %s at %s:%d; please report it\n",      \
-                   #condition, __FILE__, __LINE__);                                           \
-      std::abort();                                                                           \
-    }                                                                                         \
+#define JD_CHECK(condition)                                                              \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      std::fprintf(stderr, "joulediff: internal error: %s at %s:%d; please report it\n", \
+                   #condition, __FILE__, __LINE__);                                      \
+      std::abort();                                                                      \
+    }                                                                                    \
   } while (false)

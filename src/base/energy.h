@@ -41,12 +41,18 @@ inline Energy operator+(const Energy& a, const Energy& b) {
   const double up = std::hypot((a.high - a.joules).value, (b.high - b.joules).value);
   return {j, j - Joules(down), j + Joules(up), std::max(a.standing, b.standing)};
 }
-inline Energy operator-(const Energy& a) { return {-a.joules, -a.high, -a.low, a.standing}; }
-inline Energy operator-(const Energy& a, const Energy& b) { return a + -b; }
+inline Energy operator-(const Energy& a) {
+  return {-a.joules, -a.high, -a.low, a.standing};
+}
+inline Energy operator-(const Energy& a, const Energy& b) {
+  return a + -b;
+}
 // Scaling by a known, non-negative count.
 inline Energy operator*(const Energy& a, double k) {
   return {a.joules * k, a.low * k, a.high * k, a.standing};
 }
-inline Energy operator/(const Energy& a, double k) { return a * (1 / k); }
+inline Energy operator/(const Energy& a, double k) {
+  return a * (1 / k);
+}
 
 }  // namespace joulediff

@@ -39,21 +39,23 @@ using Status = Result<void>;
 inline tl::unexpected<Error> fail(ExitCode code, std::string message) {
   return tl::make_unexpected(Error{code, std::move(message)});
 }
-inline tl::unexpected<Error> fail(Error error) { return tl::make_unexpected(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::make_unexpected(std::move(error));
+}
 
 }  // namespace joulediff
 
 // Returns the error of `expression` from the enclosing function, or assigns its value.
 #define JD_CONCAT_(a, b) a##b
 #define JD_CONCAT(a, b) JD_CONCAT_(a, b)
-#define JD_TRY(expression)                                        \
-  do {                                                            \
-    if (auto jd_status = (expression); !jd_status)                \
-      return ::joulediff::fail(std::move(jd_status).error());     \
+#define JD_TRY(expression)                                    \
+  do {                                                        \
+    if (auto jd_status = (expression); !jd_status)            \
+      return ::joulediff::fail(std::move(jd_status).error()); \
   } while (false)
 #define JD_ASSIGN(declaration, expression) \
   JD_ASSIGN_(declaration, expression, JD_CONCAT(jd_result_, __LINE__))
-#define JD_ASSIGN_(declaration, expression, name)                            \
-  auto name = (expression);                                                  \
-  if (!name) return ::joulediff::fail(std::move(name).error());              \
+#define JD_ASSIGN_(declaration, expression, name)               \
+  auto name = (expression);                                     \
+  if (!name) return ::joulediff::fail(std::move(name).error()); \
   declaration = std::move(*name)

@@ -97,8 +97,8 @@ void add_steps(run::Run& run, run::Block& block, const SpoolContents& spool) {
   }
 }
 
-// The trace's kernels are those of its steps. A recorder that nobody attends to until the first step
-// has recorded what came before, too. Without steps the whole program is the trace.
+// The trace's kernels are those of its steps. A recorder that nobody attends to until the first
+// step has recorded what came before, too. Without steps the whole program is the trace.
 struct Window {
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds end = std::numeric_limits<Nanoseconds>::max();

@@ -190,8 +190,7 @@ TEST(Pack, TheTraceHasTheKernelsOfItsStepsAlone) {
   order_pass(spool, {"addmm", "gelu"});
   spool.step(JD_TRACE, 3, 500, 600);
   spool.step(JD_TRACE, 4, 600, 700);
-  for (const std::uint32_t start : {250u, 510u, 690u, 710u})
-    spool.kernel(0, start, 90, JD_TRACE);
+  for (const std::uint32_t start : {250u, 510u, 690u, 710u}) spool.kernel(0, start, 90, JD_TRACE);
   run::Run run;
   ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
   EXPECT_THAT(run.blocks[0].trace_kernels.start, ElementsAre(510, 690));

@@ -1,9 +1,10 @@
 // The model of one recorded program: what every later stage reads, and nothing that it computes.
 //
 // A Run is facts as they were recorded: the operators of one step with the values that flowed
-// between them (values pass), and for each Block (one process; a pair has several for each side) the
-// kernels of the order and trace passes, the replay windows and the raw series of the meters.
-// Energies are not here: attribute makes them again from the raw samples whenever they are asked for.
+// between them (values pass), and for each Block (one process; a pair has several for each side)
+// the kernels of the order and trace passes, the replay windows and the raw series of the meters.
+// Energies are not here: attribute makes them again from the raw samples whenever they are asked
+// for.
 #pragma once
 
 #include <array>
@@ -37,14 +38,14 @@ struct Work {
 
 // What the run was. What is unknown is empty.
 struct Manifest {
-  std::string label;      // what people call it: the script's name, or --label
+  std::string label;  // what people call it: the script's name, or --label
   std::string command;
-  std::string device;     // "NVIDIA H200", "AMD EPYC, 2 cores"
+  std::string device;  // "NVIDIA H200", "AMD EPYC, 2 cores"
   std::string device_uuid;
   std::string framework;  // "torch 2.11.0"
   Work work;
-  std::string pair;       // shared by the two files of a pair; empty if recorded apart
-  std::string side;       // "a" or "b" within the pair
+  std::string pair;  // shared by the two files of a pair; empty if recorded apart
+  std::string side;  // "a" or "b" within the pair
   std::map<std::string, std::string> facts;  // driver, cuda, python, host, joulediff, ...
 };
 
@@ -76,7 +77,7 @@ struct Tensor {
   std::uint64_t version = 0;
   std::int64_t offset = 0;
   Role role = Role::computed;
-  std::vector<std::int64_t> shape;   // same length as stride
+  std::vector<std::int64_t> shape;  // same length as stride
   std::vector<std::int64_t> stride;
   value::Fingerprint fingerprint;
   std::vector<float> sample;  // empty: none taken; else value::sample over the squeezed shape
@@ -86,16 +87,16 @@ enum class Phase : std::uint8_t { forward = 0, backward = 1, optimizer = 2 };
 
 // One call of a framework operation in the recorded step, in the order of execution.
 struct Operator {
-  std::string name;                // "aten.addmm.default", "triton.layer_norm_kernel"
-  std::vector<TensorId> inputs;    // every tensor read, in the order of the arguments
-  std::vector<TensorId> outputs;   // every tensor written or made, new versions of in-place ones too
+  std::string name;               // "aten.addmm.default", "triton.layer_norm_kernel"
+  std::vector<TensorId> inputs;   // every tensor read, in the order of the arguments
+  std::vector<TensorId> outputs;  // every tensor written or made, new versions of in-place ones too
   SignatureId signature;
-  StackId stack;                   // none where unknown
-  OperatorId forward;              // of a backward operator: the forward one it belongs to
+  StackId stack;       // none where unknown
+  OperatorId forward;  // of a backward operator: the forward one it belongs to
   Phase phase = Phase::forward;
-  bool view = false;               // moves no data: outputs alias inputs
-  std::string module;              // "transformer.h.0.mlp.act"
-  std::string arguments;           // the arguments that are not tensors, as JSON
+  bool view = false;      // moves no data: outputs alias inputs
+  std::string module;     // "transformer.h.0.mlp.act"
+  std::string arguments;  // the arguments that are not tensors, as JSON
 };
 
 // name(shapes, strides, dtypes, arguments): what is replayed once for all its calls.
@@ -129,8 +130,8 @@ struct KernelSeries {
   std::vector<Nanoseconds> start;
   std::vector<Nanoseconds> duration;
   std::vector<std::uint32_t> stream;
-  std::vector<OperatorId> op;      // order pass: the operator that launched it; trace: none
-  std::vector<std::uint32_t> step; // order pass: its step; trace: 0
+  std::vector<OperatorId> op;       // order pass: the operator that launched it; trace: none
+  std::vector<std::uint32_t> step;  // order pass: its step; trace: 0
   std::size_t size() const { return kernel.size(); }
 };
 
@@ -155,7 +156,7 @@ struct Replay {
 
 // A raw series of one sensor; the unit is in its source's definition.
 enum class Source : std::uint8_t {
-  nvml_energy = 0,         // mJ since driver load; time = middle of the read that first saw the value
+  nvml_energy = 0,  // mJ since driver load; time = middle of the read that first saw the value
   nvml_power_samples = 1,  // mW, the driver's 20 ms ring
   nvml_power_instant = 2,  // mW
   nvml_power_average = 3,  // mW

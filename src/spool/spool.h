@@ -21,22 +21,28 @@ constexpr char kMagic[8] = {'J', 'D', 'S', 'P', 'O', 'O', 'L', '1'};
 constexpr std::size_t kHeaderBytes = 16;
 
 enum class Type : std::uint32_t {
-  fact = 1,          // string topic, string json
-  step = 2,          // Step
-  tensor = 3,        // jd_tensor_info without its pointer, then sample_count floats
-  op = 4,            // u32 index, string name, u32 n, u64 inputs[n], u32 m, u64 outputs[m], string json
-  op_time = 5,       // OpTime[]
-  kernel_name = 6,   // u32 id, string name
-  kernel = 7,        // Kernel[]
-  correlation = 8,   // Correlation[]
-  replay = 9,        // u64 begin, u64 end, u64 count, string signature
-  dropped = 10,      // u64 kernels that the device's buffers lost
-  op_name = 11,      // u32 step, u32 index, string name: order pass, once for each (index, name)
+  fact = 1,     // string topic, string json
+  step = 2,     // Step
+  tensor = 3,   // jd_tensor_info without its pointer, then sample_count floats
+  op = 4,       // u32 index, string name, u32 n, u64 inputs[n], u32 m, u64 outputs[m], string json
+  op_time = 5,  // OpTime[]
+  kernel_name = 6,  // u32 id, string name
+  kernel = 7,       // Kernel[]
+  correlation = 8,  // Correlation[]
+  replay = 9,       // u64 begin, u64 end, u64 count, string signature
+  dropped = 10,     // u64 kernels that the device's buffers lost
+  op_name = 11,     // u32 step, u32 index, string name: order pass, once for each (index, name)
 };
 
 // Packed structures as they lie in the file; no padding by construction.
-struct Step { std::uint32_t pass, index; std::uint64_t begin_ns, end_ns; };
-struct OpTime { std::uint32_t step, index; std::uint64_t begin_ns, end_ns; };
+struct Step {
+  std::uint32_t pass, index;
+  std::uint64_t begin_ns, end_ns;
+};
+struct OpTime {
+  std::uint32_t step, index;
+  std::uint64_t begin_ns, end_ns;
+};
 struct Kernel {
   std::uint64_t start_ns, end_ns;
   std::uint32_t name, correlation, pass, stream;
@@ -44,12 +50,14 @@ struct Kernel {
   std::uint32_t device, kind;  // kind: KernelKind
 };
 enum class KernelKind : std::uint32_t { kernel = 0, copy = 1, set = 2 };
-struct Correlation { std::uint32_t correlation, step, index, reserved; };
+struct Correlation {
+  std::uint32_t correlation, step, index, reserved;
+};
 
-// Writes records. Thread-safe; noexcept. What is appended goes to the file in pieces of about 64 KiB,
-// with flush(), and when the last piece is a quarter of a second old; every piece is whole records.
-// A failed write (a full disk) stops the writer for good, is remembered in ok(), and is told by a
-// last diagnostic in the file where that still fits.
+// Writes records. Thread-safe; noexcept. What is appended goes to the file in pieces of about 64
+// KiB, with flush(), and when the last piece is a quarter of a second old; every piece is whole
+// records. A failed write (a full disk) stops the writer for good, is remembered in ok(), and is
+// told by a last diagnostic in the file where that still fits.
 class Writer {
  public:
   Writer() = default;

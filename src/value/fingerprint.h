@@ -12,9 +12,21 @@ namespace joulediff::value {
 
 // The codes are part of the file format and of the C ABI.
 enum class DType : std::uint8_t {
-  other = 0, float32 = 1, float64 = 2, float16 = 3, bfloat16 = 4,
-  int8 = 5, int16 = 6, int32 = 7, int64 = 8, uint8 = 9, boolean = 10,
-  complex64 = 11, complex128 = 12, float8_e4m3 = 13, float8_e5m2 = 14,
+  other = 0,
+  float32 = 1,
+  float64 = 2,
+  float16 = 3,
+  bfloat16 = 4,
+  int8 = 5,
+  int16 = 6,
+  int32 = 7,
+  int64 = 8,
+  uint8 = 9,
+  boolean = 10,
+  complex64 = 11,
+  complex128 = 12,
+  float8_e4m3 = 13,
+  float8_e5m2 = 14,
 };
 
 // Tensors of different classes are never equal.
@@ -33,8 +45,8 @@ struct Fingerprint {
   double mean = 0;
   double mean_abs = 0;
   double rms = 0;
-  double l4 = 0;    // fourth root of the mean fourth power
-  double m3 = 0;    // mean third power
+  double l4 = 0;  // fourth root of the mean fourth power
+  double m3 = 0;  // mean third power
   double min = 0;
   double max = 0;
   Lanes own{};   // bits of the element's own dtype

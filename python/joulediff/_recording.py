@@ -212,7 +212,8 @@ class Recording:
         if missing:
             self._recorder.diagnostic("warning", "ended_early",
                                       f"the program ended after {self._index + 1} steps, before: "
-                                      + ", ".join(missing))
+                                      + ", ".join(missing) + "; let it run longer, or ask for fewer "
+                                      "--steps or --trace-seconds")
         self._close()
 
     def _schedule_rest(self):

@@ -47,17 +47,27 @@ class Launcher:
         except OSError as error:
             raise Lost(str(error)) from error
 
-    def more(self):
-        """How many executions the launcher wants next; 0: enough."""
+    def _hear(self, word):
+        """The number after `word` in the launcher's answer; None: enough."""
         try:
             words = self._lines.readline().split()
         except (OSError, ValueError) as error:
             raise Lost(str(error)) from error
-        if len(words) == 2 and words[0] == "more" and words[1].isdigit():
-            return max(1, int(words[1]))
+        if len(words) == 2 and words[0] == word and words[1].isdigit():
+            return int(words[1])
         if words != ["enough"]:
             raise Lost(f"answered {words}")
-        return 0
+        return None
+
+    def more(self):
+        """How many executions the launcher wants next; 0: enough."""
+        count = self._hear("more")
+        return 0 if count is None else max(1, count)
+
+    def plan(self, count):
+        """How many of `count` replays the launcher has time for."""
+        self.say(f"plan {count}")
+        return self._hear("replay") or 0
 
     def close(self):
         self._socket.close()
@@ -266,7 +276,8 @@ class Replay(OperatorMode):
         floors = [("joulediff.idle", Idle())]
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             floors.insert(0, ("joulediff.static", Spin()))
-        self._launcher.say(f"plan {len(self._wanted) + len(floors)}")
+        room = self._launcher.plan(len(self._wanted) + len(floors)) - len(floors)
+        self._wanted = dict(list(self._wanted.items())[:max(0, room)])  # the costliest
         for signature, executions in floors:
             self._measure(signature, executions)
 

@@ -106,7 +106,7 @@ class Values(OperatorMode):
             for tensor in _operator.tensors_in(value):
                 if not self._readable(tensor):
                     continue
-                storage = self._storages.get(tensor) or self._adopt(tensor, form)
+                storage = self._storages.get(tensor) or self._adopt(tensor, call.operation)
                 call.owners.add(storage)
                 if written:
                     call.written.append(tensor)
@@ -131,7 +131,7 @@ class Values(OperatorMode):
             role = _abi.CONSTANT
         written = call.written + [t for t, before in self._changed(call)]
         for tensor in written:
-            storage = self._storages.get(tensor) or self._adopt(tensor, call.form)
+            storage = self._storages.get(tensor) or self._adopt(tensor, operation)
             write = storage.write(_storages.region_of(tensor), operation, role)
             write.value = self._value(storage, tensor)
             outputs.append(write.value)
@@ -163,11 +163,15 @@ class Values(OperatorMode):
         self.unreadable += 1
         return False
 
-    def _adopt(self, tensor, form):
-        """A storage from before the step, or one that reached us from outside the dispatcher."""
+    def _adopt(self, tensor, operation):
+        """A storage from before the step, or one that reached us from outside the dispatcher.
+
+        What an optimizer has from before the step is its state: a weight, and no input.
+        """
         weight = (isinstance(tensor, torch.nn.Parameter) or (tensor.requires_grad and tensor.is_leaf)
-                  or tensor.untyped_storage()._cdata in self._weights)
-        number = form.name == "aten.lift_fresh.default" and tensor.dim() == 0
+                  or tensor.untyped_storage()._cdata in self._weights
+                  or operation.facts["phase"] == "optimizer")
+        number = operation.name == "aten.lift_fresh.default" and tensor.dim() == 0
         role = _abi.PARAMETER if weight else _abi.CONSTANT if number else _abi.INPUT
         return self._storages.add(tensor, role)
 

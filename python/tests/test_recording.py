@@ -45,6 +45,9 @@ class Launcher(threading.Thread):
                 if self._hang_up_after == len(self.lines):
                     connection.shutdown(socket.SHUT_RDWR)
                     return
+                if line.startswith("plan "):
+                    stream.write(line.replace("plan", "replay"))
+                    stream.flush()
                 if line.startswith("replay "):
                     number = line.split()[1]
                     chunks[number] = chunks.get(number, 0) + 1

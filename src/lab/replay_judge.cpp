@@ -13,6 +13,7 @@ namespace joulediff::lab {
 namespace {
 
 constexpr std::size_t kLeastChunks = 3;
+constexpr std::uint64_t kAlways = 4;  // taken whatever the budget: the two floors, two operators
 
 double student_97_5(std::size_t degrees) {
   return boost::math::quantile(boost::math::students_t(static_cast<double>(degrees)), 0.975);
@@ -83,9 +84,15 @@ Precision precision(std::span<const Chunk> chunks, std::span<const Reading> read
 std::string ReplayJudge::answer(std::string_view text) {
   const std::string line(text);
   if (line.starts_with("plan ")) {
-    tally_.planned = std::strtoull(line.c_str() + 5, nullptr, 10);
+    // Few operators measured well tell more than many measured too shortly for the meter: as many
+    // are taken as the budget has room for, and always the floor and the costliest.
+    const std::uint64_t count = std::strtoull(line.c_str() + 5, nullptr, 10);
     left_ = std::max<Nanoseconds>(0, budget_());
-    return "";
+    const auto room = static_cast<std::uint64_t>(left_ / policy_.least_share);
+    accepted_ = std::clamp(room, std::min(kAlways, count), count);
+    tally_.planned = count;
+    tally_.cut = count - accepted_;
+    return "replay " + std::to_string(accepted_);
   }
   if (!line.starts_with("replay ")) return "";
   char* rest = nullptr;
@@ -101,10 +108,9 @@ std::string ReplayJudge::answer(std::string_view text) {
   if (subject.done) return "enough";
   if (subject.chunks.empty()) {
     // What the operators before did not need is shared out among those that remain.
-    const std::uint64_t ended = tally_.measured + tally_.cut;
-    const std::uint64_t remaining = tally_.planned > ended ? tally_.planned - ended : 1;
-    subject.share =
-        std::min(left_, std::max(left_ / static_cast<Nanoseconds>(remaining), policy_.least_share));
+    const std::uint64_t ended = subjects_.size() - 1;
+    const std::uint64_t remaining = accepted_ > ended ? accepted_ - ended : 1;
+    subject.share = std::max(left_ / static_cast<Nanoseconds>(remaining), policy_.least_share);
   }
   subject.chunks.push_back(chunk);
   return judge(subject);

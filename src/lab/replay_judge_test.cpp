@@ -126,12 +126,22 @@ TEST(ReplayJudge, TheBudgetIsSharedAndWhatIsSavedGoesToTheRest) {
   EXPECT_NEAR(static_cast<double>(judge.tally().spent), 8e9, 1e9);
 }
 
-TEST(ReplayJudge, ASpentBudgetEndsAfterOneChunk) {
+TEST(ReplayJudge, ASmallBudgetMeasuresFewOperatorsWell) {
+  Bench bench;
+  bench.power_noise = 0.5;
+  ReplayJudge judge = bench.judge(board_policy(), 5 * kSecond);
+  EXPECT_EQ(judge.answer("plan 92"), "replay 6");
+  for (int i = 0; i < 6; ++i) EXPECT_GE(bench.replay(judge, i), board_policy().least_share) << i;
+  EXPECT_EQ(judge.tally().planned, 92u);
+  EXPECT_EQ(judge.tally().cut, 92u);
+}
+
+TEST(ReplayJudge, ASpentBudgetStillMeasuresTheFloor) {
   Bench bench;
   ReplayJudge judge = bench.judge(board_policy(), 0);
-  judge.answer("plan 2");
-  EXPECT_EQ(bench.replay(judge, 1), bench.each);
-  EXPECT_EQ(judge.tally().cut, 1u);
+  EXPECT_EQ(judge.answer("plan 92"), "replay 4");
+  EXPECT_GE(bench.replay(judge, 1), board_policy().least_share);
+  EXPECT_EQ(bench.judge(board_policy(), 0).answer("plan 2"), "replay 2");
 }
 
 TEST(ReplayJudge, WithoutAMeterTheShareIsUsedUp) {

@@ -11,13 +11,34 @@
 namespace joulediff::rules {
 namespace {
 
+// What a step reads from outside, as a value: its elements, whatever the geometry and however
+// often.
 struct Input {
   const run::Tensor* tensor;
   const run::Operator* reader;  // the first
+  run::TensorId root;           // itself; of a view made within the step, what it is a view of
+  bool view;
 };
+
+bool same(const Input& a, const Input& b);
+
+// For each tensor the input of the step that it views, or itself.
+std::vector<run::TensorId> roots(const run::Run& run) {
+  std::vector<run::TensorId> root;
+  for (std::size_t i = 0; i < run.tensors.size(); ++i) root.emplace_back(i);
+  for (const run::Operator& op : run.operators)
+    for (const run::TensorId out : op.outputs)
+      for (const run::TensorId in : op.inputs) {
+        const run::Tensor &made = run.tensors[out.index()], &read = run.tensors[in.index()];
+        if (made.role != run::Role::input || read.role != run::Role::input) continue;
+        if (made.storage == read.storage) root[out.index()] = root[in.index()];
+      }
+  return root;
+}
 
 // In the order in which the step first reads them; constants say nothing.
 std::vector<Input> inputs_of(const run::Run& run) {
+  const std::vector<run::TensorId> root = roots(run);
   std::vector<Input> result;
   std::vector<bool> seen(run.tensors.size());
   for (const run::Operator& op : run.operators)
@@ -25,7 +46,10 @@ std::vector<Input> inputs_of(const run::Run& run) {
       const run::Tensor& tensor = run.tensors[id.index()];
       if (seen[id.index()] || tensor.role != run::Role::input) continue;
       seen[id.index()] = true;
-      if (tensor.fingerprint.count > 0) result.push_back({&tensor, &op});
+      const Input input{&tensor, &op, root[id.index()], root[id.index()] != id};
+      const bool known =
+          std::ranges::any_of(result, [&](const Input& other) { return same(input, other); });
+      if (tensor.fingerprint.count > 0 && !known) result.push_back(input);
     }
   return result;
 }
@@ -43,18 +67,31 @@ bool same_when_rounded(const Input& a, const Input& b) {
          (x.bf16 == y.bf16 || x.fp16 == y.fp16);
 }
 
-// Takes out of both lists what is equal; returns how many pairs.
+struct Side {
+  std::vector<Input> inputs;
+  std::set<std::size_t> equal = {};  // roots of what the other side has too
+};
+
+// Takes out of both sides what is equal; returns how many pairs.
 template <class Equal>
-std::size_t take_equal(std::vector<Input>& a, std::vector<Input>& b, Equal equal) {
-  const std::size_t before = a.size();
-  std::erase_if(a, [&](const Input& input) {
+std::size_t take_equal(Side& a, Side& b, Equal equal) {
+  return std::erase_if(a.inputs, [&](const Input& input) {
     const auto found =
-        std::ranges::find_if(b, [&](const Input& other) { return equal(input, other); });
-    if (found == b.end()) return false;
-    b.erase(found);
+        std::ranges::find_if(b.inputs, [&](const Input& other) { return equal(input, other); });
+    if (found == b.inputs.end()) return false;
+    a.equal.insert(input.root.index());
+    b.equal.insert(found->root.index());
+    b.inputs.erase(found);
     return true;
   });
-  return before - a.size();
+}
+
+// What a step cuts out of an input is its own work: an input is known to the other side by the
+// whole or by a part.
+void drop_known(Side& side) {
+  std::erase_if(side.inputs, [&](const Input& input) {
+    return input.view || side.equal.contains(input.root.index());
+  });
 }
 
 std::string describe(const std::vector<Input>& inputs) {
@@ -120,7 +157,8 @@ std::optional<Diagnostic> weights(const run::Run& a, const run::Run& b) {
 }
 
 std::optional<Diagnostic> inputs(const run::Run& a, const run::Run& b) {
-  std::vector<Input> only_a = inputs_of(a), only_b = inputs_of(b);
+  Side side_a{inputs_of(a)}, side_b{inputs_of(b)};
+  std::vector<Input>&only_a = side_a.inputs, &only_b = side_b.inputs;
   if (only_a.empty() != only_b.empty() || (a.tensors.empty() && b.tensors.empty()))
     return Diagnostic{Severity::warning, "rules.inputs_unknown",
                       fmt::format("the inputs were not compared: {} recorded none; record with a "
@@ -128,8 +166,10 @@ std::optional<Diagnostic> inputs(const run::Run& a, const run::Run& b) {
                                   only_a.empty() && only_b.empty() ? "the runs"
                                   : only_a.empty()                 ? "a"
                                                                    : "b")};
-  take_equal(only_a, only_b, same);
-  const std::size_t rounded = take_equal(only_a, only_b, same_when_rounded);
+  take_equal(side_a, side_b, same);
+  const std::size_t rounded = take_equal(side_a, side_b, same_when_rounded);
+  drop_known(side_a);
+  drop_known(side_b);
   if (!only_a.empty() && !only_b.empty())
     return Diagnostic{Severity::error, "rules.inputs",
                       fmt::format("the inputs differ: {} in a, {} in b; {}", describe(only_a),

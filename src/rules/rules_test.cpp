@@ -11,6 +11,7 @@ using testing::HasSubstr;
 
 run::Tensor input(std::uint32_t hash) {
   run::Tensor tensor;
+  tensor.storage = hash;
   tensor.role = run::Role::input;
   tensor.shape = {8, 512};
   tensor.stride = {512, 1};
@@ -207,6 +208,65 @@ TEST(Inputs, OrderAndLayoutDoNotMatter) {
   std::swap(b.tensors[0].shape[0], b.tensors[0].shape[1]);
   for (run::Run* run : {&a, &b}) run->operators[0].inputs.push_back(run::TensorId(1));
   EXPECT_TRUE(comparable(a, b).reasons.empty());
+}
+
+// good() with a view of its input, made and read within the step.
+run::Run with_view(run::Tensor view) {
+  run::Run run = good();
+  view.storage = run.tensors[0].storage;
+  run.tensors.push_back(view);
+  run::Operator make, read;
+  make.name = "aten.permute.default";
+  make.view = true;
+  make.inputs = {run::TensorId(0)};
+  make.outputs = {run::TensorId(1)};
+  read.name = "aten.native_layer_norm.default";
+  read.inputs = {run::TensorId(1)};
+  run.operators.insert(run.operators.begin(), {make, read});
+  return run;
+}
+
+TEST(Inputs, AViewOfAnInputIsTheSameValue) {
+  run::Tensor permuted = input(1000);
+  std::swap(permuted.shape[0], permuted.shape[1]);
+  std::swap(permuted.stride[0], permuted.stride[1]);
+  EXPECT_TRUE(comparable(good(), with_view(permuted)).reasons.empty());
+  EXPECT_TRUE(comparable(with_view(permuted), good()).reasons.empty());
+}
+
+TEST(Inputs, AnEqualValueCountsOnce) {
+  run::Run other = good();  // the same elements in another storage, made outside the step
+  other.tensors.push_back(other.tensors[0]);
+  other.tensors[1].storage = 7;
+  other.operators[0].inputs.push_back(run::TensorId(1));
+  EXPECT_TRUE(comparable(good(), other).reasons.empty());
+  EXPECT_TRUE(comparable(other, good()).reasons.empty());
+}
+
+TEST(Inputs, APartCutOutWithinTheStepIsNoOtherInput) {
+  run::Tensor half = input(3000);
+  half.shape = {4, 512};
+  half.fingerprint.count = 2048;
+  EXPECT_TRUE(comparable(good(), with_view(half)).reasons.empty());
+  run::Run prepared = good();  // B gets the part, A cuts it out
+  prepared.tensors[0] = half;
+  EXPECT_TRUE(comparable(with_view(half), prepared).reasons.empty());
+  EXPECT_TRUE(comparable(prepared, with_view(half)).reasons.empty());
+  // But the rest of an input that the other has in part only is no excuse for a foreign one.
+  run::Run foreign = good();
+  foreign.tensors[0] = input(7777);
+  const Verdict verdict = comparable(with_view(half), foreign);
+  ASSERT_NE(find(verdict, "rules.inputs"), nullptr);
+  EXPECT_THAT(find(verdict, "rules.inputs")->message, HasSubstr("[8 x 512] read by aten.permute"));
+}
+
+TEST(Inputs, NeighboursInOneBufferAreTwoInputs) {
+  run::Run other = good();
+  other.tensors.push_back(input(2000));
+  other.tensors[1].storage = other.tensors[0].storage;
+  other.tensors[1].offset = 4096;
+  other.operators[0].inputs.push_back(run::TensorId(1));
+  expect("rules.extra_inputs", Severity::warning, other);
 }
 
 TEST(Inputs, WhatOnlyOneReadsIsAWarning) {

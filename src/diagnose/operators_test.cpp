@@ -8,6 +8,7 @@ namespace {
 
 using testing::Call;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::program;
 using testing::question;
 
@@ -61,6 +62,67 @@ TEST(OperatorsCause, TheSameOperatorCutIntoMoreCallsIsNotRedundant) {
   const Answer answer = find_cause(question(a, b));
   EXPECT_EQ(answer.cause.kind, CauseKind::operators);
   EXPECT_EQ(answer.cause.key, "operators:aten.mm");
+}
+
+// Three products where one over the joined weights does: the calls are counted and the operand that
+// was cut is shown, not the activations, which are the same.
+TEST(OperatorsCause, ThreeProductsAgainstOneOverJoinedWeights) {
+  const std::string file = "/home/user/attention.py";
+  const auto product = [&](std::int64_t width, std::uint32_t line) {
+    Call call{"aten.addmm.default", 4, 1e-3, {64, width}};
+    call.file = file;
+    call.line = line;
+    return call;
+  };
+  auto a = program({product(768, 20), product(768, 21), product(768, 22)});
+  auto b = program({product(2304, 30)});
+  for (auto* side : {&a, &b})
+    for (run::Operator& op : side->run.operators) {
+      const std::int64_t width = side->run.tensors[op.outputs[0].index()].shape[1];
+      op.inputs.clear();
+      for (const std::vector<std::int64_t>& shape :
+           std::vector<std::vector<std::int64_t>>{{width}, {64, 768}, {768, width}}) {
+        run::Tensor tensor;
+        tensor.shape = shape;
+        op.inputs.emplace_back(side->run.tensors.size());
+        side->run.tensors.push_back(tensor);
+      }
+    }
+  const Answer answer = find_cause(question(a, b));
+  EXPECT_EQ(answer.cause.key, "operators:aten.addmm");
+  EXPECT_EQ(answer.cause.message,
+            "A calls aten.addmm 3 times where B calls it once ([768,768] 3 times against "
+            "[768,2304])");
+  EXPECT_EQ(answer.advice,
+            "join the 3 calls of aten.addmm at attention.py:20, attention.py:21, attention.py:22 "
+            "into one over [768,2304], as B does at attention.py:30");
+}
+
+TEST(OperatorsCause, InPiecesBesideOtherOperators) {
+  const auto a = program({Call{"aten.mm", 4}, Call{"aten.mm", 4}, Call{"aten.tanh", 1}});
+  const auto b = program({Call{"aten.mm", 4}, Call{"aten.silu", 1}});
+  EXPECT_EQ(find_cause(question(a, b)).cause.message,
+            "A calls aten.mm twice where B calls it once; A also runs aten.tanh; B also runs "
+            "aten.silu");
+}
+
+// The other way around: the cheap side has more calls.
+TEST(OperatorsCause, OneCallAgainstMoreSmallerOnes) {
+  const auto a = program({Call{"aten.mm", 9, 1e-3, {8, 8}}});
+  const auto b = program({Call{"aten.mm", 1, 1e-3, {4, 8}}, Call{"aten.mm", 1, 1e-3, {4, 8}}});
+  const Answer answer = find_cause(question(a, b));
+  EXPECT_THAT(answer.cause.message + answer.advice, Not(HasSubstr("fewer")));
+  EXPECT_EQ(answer.cause.message,
+            "A calls aten.mm once where B calls it twice ([8,8] against [4,8] twice)");
+  EXPECT_THAT(answer.advice, HasSubstr("split the call of aten.mm at model.py:10 into 2"));
+}
+
+TEST(OperatorsCause, TheCheapSideRunsOneMore) {
+  const auto a = program({Call{"aten.mm", 9}});
+  const auto b = program({Call{"aten.mm", 4}, Call{"aten.pack", 1}});
+  const Answer answer = find_cause(question(a, b));
+  EXPECT_EQ(answer.cause.message, "A's aten.mm costs more than that of B with aten.pack");
+  EXPECT_THAT(answer.advice, HasSubstr("run aten.pack with aten.mm at model.py:10, as B does"));
 }
 
 TEST(OperatorsCause, NamesTheLine) {

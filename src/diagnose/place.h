@@ -15,6 +15,10 @@ enum class Origin { runtime, library, user };
 // and engines in site-packages) or the user's own tree.
 Origin origin(std::string_view file);
 
+// "transformers/activations.py" of ".../site-packages/transformers/activations.py"; a file of no
+// package as it is.
+std::string_view within_packages(std::string_view file);
+
 struct Places {
   std::optional<Place> where;        // innermost frame outside the runtimes
   std::optional<Place> called_from;  // innermost frame in the user's own tree

@@ -19,6 +19,27 @@ TEST(Place, WhoseCode) {
   EXPECT_EQ(origin("<stdin>"), Origin::user);
 }
 
+// A run names files from the package's, the library's or the program's folder on.
+TEST(Place, WhoseCodeByTheNamesOfARun) {
+  EXPECT_EQ(origin("site-packages/torch/nn/modules/linear.py"), Origin::runtime);
+  EXPECT_EQ(origin("dist-packages/triton/runtime/jit.py"), Origin::runtime);
+  EXPECT_EQ(origin("site-packages/transformers/activations.py"), Origin::library);
+  EXPECT_EQ(origin("lib/python3.12/contextlib.py"), Origin::runtime);
+  EXPECT_EQ(origin("python/joulediff/torch.py"), Origin::runtime);
+  EXPECT_EQ(origin("cases/vit/models.py"), Origin::user);
+  EXPECT_EQ(origin("my-site-packages/torch/model.py"), Origin::user);
+  EXPECT_EQ(origin("mylib/python3/train.py"), Origin::user);
+  EXPECT_EQ(origin("ipython/joulediff/train.py"), Origin::user);
+}
+
+TEST(Place, WithinPackages) {
+  EXPECT_EQ(within_packages("site-packages/timm/layers/norm.py"), "timm/layers/norm.py");
+  EXPECT_EQ(within_packages("/v/lib/python3.11/site-packages/timm/norm.py"), "timm/norm.py");
+  EXPECT_EQ(within_packages("/x/dist-packages/a/site-packages/b.py"), "b.py");
+  EXPECT_EQ(within_packages("cases/vit/models.py"), "cases/vit/models.py");
+  EXPECT_EQ(within_packages(""), "");
+}
+
 run::Run call(const std::vector<run::Frame>& innermost_first) {
   run::Run run;
   run::StackId caller;

@@ -1,8 +1,8 @@
 // joulediff compare: what differs between two recorded runs, and why.
 #include "diagnose/compare.h"
 
-#include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct Options {
   std::string a;
   std::string b;
   bool json = false;
-  std::string gate;
+  std::optional<std::string> gate;
   std::size_t top = 10;
   std::vector<std::string> despite;
 };
@@ -57,6 +57,20 @@ Status set_aside(rules::Verdict& verdict, const std::vector<std::string>& despit
   return {};
 }
 
+tl::unexpected<Error> refused(const rules::Verdict& verdict) {
+  std::string message;
+  std::size_t others = 0;
+  for (const Diagnostic& reason : verdict.reasons) {
+    if (reason.severity != Severity::error) continue;
+    if (message.empty())
+      message = fmt::format("not comparable: {} [{}]", reason.message, reason.rule);
+    else
+      ++others;
+  }
+  if (others > 0) message += fmt::format(" (and {} more in the report)", others);
+  return fail(ExitCode::not_comparable, std::move(message));
+}
+
 ExitCode code_of(diagnose::Gate gate) {
   switch (gate) {
     case diagnose::Gate::passed: return ExitCode::fine;
@@ -70,8 +84,8 @@ Result<ExitCode> compare(const Options& options) {
   report::Page page;
   page.top = options.top;
   page.colour = colour_wanted();
-  if (!options.gate.empty()) {
-    JD_ASSIGN(page.gate, limit(options.gate));
+  if (options.gate) {
+    JD_ASSIGN(page.gate, limit(*options.gate));
   }
   JD_ASSIGN(const run::Run a, run::read_run(options.a));
   JD_ASSIGN(const run::Run b, run::read_run(options.b));
@@ -91,9 +105,8 @@ Result<ExitCode> compare(const Options& options) {
     comparison = diagnose::compare({a, b, *cost_a, *cost_b, match, verdict});
   }
   page.comparison = &comparison;
-  const std::string out = options.json ? report::json(page) : report::text(page);
-  std::fwrite(out.data(), 1, out.size(), stdout);
-  if (!verdict.ok) return ExitCode::not_comparable;
+  JD_TRY(print(options.json ? report::json(page) : report::text(page)));
+  if (!verdict.ok) return refused(verdict);
   return page.gate ? code_of(diagnose::gate(comparison, *page.gate)) : ExitCode::fine;
 }
 

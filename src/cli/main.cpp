@@ -1,8 +1,11 @@
 // The command: one line for each verb, and how every verb ends.
-#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 namespace {
@@ -11,13 +14,35 @@ using namespace joulediff;
 
 int end(const Result<ExitCode>& result) {
   if (result) return static_cast<int>(*result);
-  std::fprintf(stderr, "joulediff: %s\n", result.error().message.c_str());
+  cli::complain(result.error().message);
   return static_cast<int>(result.error().code);
+}
+
+// What --help or --version print, or what is wrong with the arguments.
+Result<ExitCode> answer(const CLI::App& app, const CLI::ParseError& error,
+                        const std::vector<std::string>& words, bool has_command) {
+  if (error.get_exit_code() == 0) {
+    const bool help = dynamic_cast<const CLI::CallForVersion*>(&error) == nullptr;
+    JD_TRY(cli::print(help ? app.help() : std::string(error.what()) + "\n"));
+    return ExitCode::fine;
+  }
+  std::string remedy = "joulediff --help says what it takes";
+  for (const std::string& word : words)
+    if (app.get_subcommands().empty() && !word.starts_with('-'))
+      return fail(ExitCode::usage, "there is no verb " + word + "; " + remedy);
+  for (const CLI::App* verb : app.get_subcommands()) {
+    remedy = "joulediff " + verb->get_name() + " --help says what it takes";
+    const bool stray = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    if (stray && verb->get_name() == "record" && !has_command)
+      remedy = "the program's command follows --, as in -- python train.py";
+  }
+  return fail(ExitCode::usage, std::string(error.what()) + "; " + remedy);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  cli::guard_standard_streams();
   CLI::App app{"Finds the energy that machine-learning software wastes, and says why", "joulediff"};
   app.set_version_flag("--version", "joulediff " JOULEDIFF_VERSION);
   app.require_subcommand(1);
@@ -35,9 +60,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(ours, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked = error.get_exit_code() == 0;  // --help, --version
-    app.exit(error);
-    return asked ? 0 : static_cast<int>(ExitCode::usage);
+    return end(answer(app, error, {argv + 1, argv + ours}, ours < argc));
   }
   return end(context.chosen());
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
+#include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
@@ -14,6 +16,7 @@
 
 #include "base/format.h"
 #include "base/text_table.h"
+#include "cli/terminal.h"
 #include "cli/verbs.h"
 
 namespace joulediff::cli {
@@ -24,7 +27,8 @@ using nlohmann::ordered_json;
 struct Options {
   std::string output;
   std::vector<std::string> pair;
-  std::string region, label, work;
+  std::string region, label;
+  std::optional<std::string> work;
   std::string passes = "values,order,trace,replay";
   std::string budget = "3m";
   unsigned steps = 10;
@@ -40,13 +44,16 @@ tl::unexpected<Error> usage(std::string message) {
 // "90s", "3m", "1h", "45".
 std::optional<Seconds> duration(const std::string& text) {
   double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || !(value > 0)) return std::nullopt;
-  const std::string_view unit(rest);
-  if (unit == "" || unit == "s") return Seconds(value);
-  if (unit == "m") return Seconds(value * 60);
-  if (unit == "h") return Seconds(value * 3600);
-  return std::nullopt;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+  if (unit == "m") value *= 60;
+  if (unit == "h") value *= 3600;
+  constexpr double kLongest = 1e8;  // seconds; as nanoseconds it fits
+  const bool known = unit.empty() || unit == "s" || unit == "m" || unit == "h";
+  if (!known || !(value > 0 && value <= kLongest)) return std::nullopt;
+  return Seconds(value);
 }
 
 // "token:8192".
@@ -56,7 +63,8 @@ std::optional<run::Work> work_of(const std::string& text) {
   run::Work work{text.substr(0, colon), 0};
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data() + colon + 1, end, work.per_step);
-  if (error != std::errc() || rest != end || !(work.per_step > 0)) return std::nullopt;
+  if (error != std::errc() || rest != end || !(work.per_step > 0 && std::isfinite(work.per_step)))
+    return std::nullopt;
   return work;
 }
 
@@ -65,6 +73,14 @@ bool known_passes(const std::string& text) {
   const std::vector<std::string> names = CLI::detail::split(text, ',');
   return std::all_of(names.begin(), names.end(),
                      [](const std::string& name) { return kPasses.contains(name); });
+}
+
+bool same_file(const std::string& x, const std::string& y) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path real_x = fs::weakly_canonical(fs::absolute(x, error), error);
+  const fs::path real_y = fs::weakly_canonical(fs::absolute(y, error), error);
+  return x == y || (!error && real_x == real_y);
 }
 
 Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::string>& command) {
@@ -80,7 +96,10 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
       return usage("--pair needs two commands: -- CMD_A --- CMD_B");
     options.sides.push_back({given.pair[0], {command.begin(), middle}});
     options.sides.push_back({given.pair[1], {middle + 1, command.end()}});
-    if (given.pair[0] == given.pair[1]) return usage("the two files of a pair are the same file");
+    if (given.pair[0].empty() || given.pair[1].empty())
+      return usage("--pair needs the names of two files");
+    if (same_file(given.pair[0], given.pair[1]))
+      return usage("the two files of a pair are the same file");
   } else {
     options.sides.push_back({given.output, command});
   }
@@ -90,11 +109,14 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
   const auto budget = duration(given.budget);
   if (!budget) return usage("--budget " + given.budget + " is no duration: write 90s, 3m or 1h");
   options.budget = *budget;
-  if (!given.work.empty()) {
-    options.work = work_of(given.work);
+  if (given.work) {
+    options.work = work_of(*given.work);
     if (!options.work)
-      return usage("--work " + given.work + " is not unit:count, as in --work token:8192");
+      return usage("--work " + *given.work + " is not unit:count, as in --work token:8192");
   }
+  constexpr double kDay = 86400;
+  if (!(given.trace_seconds >= 0 && given.trace_seconds <= kDay))
+    return usage("--trace-seconds is a number of seconds, of a day at most");
   if (!known_passes(given.passes))
     return usage("--passes " + given.passes + " is not a list out of values,order,trace,replay");
   options.settings = {given.region, given.steps, given.trace_seconds, given.passes};
@@ -161,23 +183,31 @@ ordered_json as_json(const lab::RecordReport& report) {
   return all;
 }
 
-void print(const lab::RecordReport& report) {
+// Text of the program's that is not UTF-8 is replaced, not an exception.
+std::string dumped(const ordered_json& json) {
+  return json.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+std::string as_text(const lab::RecordReport& report) {
+  std::string out;
+  const auto add = [&out]<class... T>(fmt::format_string<T...> format, T&&... values) {
+    fmt::format_to(std::back_inserter(out), format, std::forward<T>(values)...);
+  };
   for (const lab::RecordedSide& side : report.sides) {
     const run::Run& run = side.run;
-    fmt::print("{}: {} on {}, {} processes\n", side.output, printable(run.manifest.label),
-               printable(run.manifest.device), run.blocks.size());
-    fmt::print(
-        "  {} operators, {} tensors; {} steps traced; {} of {} replays to 2 %, {} cut short\n",
+    add("{}: {} on {}, {} processes\n", printable(side.output), printable(run.manifest.label),
+        printable(run.manifest.device), run.blocks.size());
+    add("  {} operators, {} tensors; {} steps traced; {} of {} replays to 2 %, {} cut short\n",
         format_count(run.operators.size()), format_count(run.tensors.size()),
         format_count(steps_of(run, run::Pass::trace)), side.replay.measured, side.replay.planned,
         side.replay.cut);
     for (const Diagnostic& d : run.diagnostics)
-      fmt::print("  {}: {}{} [{}]\n", name(d.severity), printable(d.message),
-                 d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "", d.rule);
-    for (const std::string& spool : side.spools) fmt::print("  kept {}\n", spool);
+      add("  {}: {}{} [{}]\n", name(d.severity), printable(d.message),
+          d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "", d.rule);
+    for (const std::string& spool : side.spools) add("  kept {}\n", printable(spool));
   }
-  fmt::print("recorded in {}{}\n", format(report.elapsed),
-             report.interrupted ? ", interrupted" : "");
+  add("recorded in {}{}\n", format(report.elapsed), report.interrupted ? ", interrupted" : "");
+  return out;
 }
 
 }  // namespace
@@ -193,7 +223,9 @@ void add_record(CLI::App& app, Context& context) {
       ->expected(2);
   verb->add_option("--region", given->region,
                    "what a step is, as module:qualname (default: the outermost nn.Module call)");
-  verb->add_option("--steps", given->steps, "steps of the trace, at least")->capture_default_str();
+  verb->add_option("--steps", given->steps, "steps of the trace, at least")
+      ->capture_default_str()
+      ->check(CLI::Range(1U, 1'000'000'000U));
   verb->add_option("--trace-seconds", given->trace_seconds, "seconds of the trace, at least")
       ->capture_default_str();
   verb->add_option("--label", given->label, "what to call the program");
@@ -201,7 +233,8 @@ void add_record(CLI::App& app, Context& context) {
   verb->add_option("--budget", given->budget, "bound of the whole: 90s, 3m, 1h")
       ->capture_default_str();
   verb->add_option("--blocks", given->blocks,
-                   "processes in all (default: 4 for a pair, else 2); a spread needs 2 a side");
+                   "processes in all (default: 4 for a pair, else 2); a spread needs 2 a side")
+      ->check(CLI::Range(1U, 1000U));
   verb->add_option("--passes", given->passes, "passes to make")->capture_default_str();
   verb->add_flag("--keep-spool", given->keep_spool, "keep what the recorder wrote");
   verb->add_flag("--force", given->force, "replace existing run files");
@@ -211,10 +244,8 @@ void add_record(CLI::App& app, Context& context) {
     context.chosen = [given, &context]() -> Result<ExitCode> {
       JD_ASSIGN(const lab::RecordOptions options, checked(*given, context.command));
       JD_ASSIGN(const lab::RecordReport report, lab::record(options));
-      if (given->json)
-        fmt::print("{}\n", as_json(report).dump());
-      else if (!given->quiet)
-        print(report);
+      if (given->json) JD_TRY(print(dumped(as_json(report)) + "\n"));
+      if (!given->json && !given->quiet) JD_TRY(print(as_text(report)));
       return ExitCode::fine;
     };
   });

@@ -1,5 +1,4 @@
 // joulediff show: where one run's joules go.
-#include <cstdio>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -26,15 +25,14 @@ Result<ExitCode> show(const Options& options) {
   JD_ASSIGN(const attribute::Attribution cost, attribute::attribute(run));
   if (options.recompute) {
     JD_ASSIGN(const std::string lines, recompute(run, cost));
-    std::fwrite(lines.data(), 1, lines.size(), stdout);
+    JD_TRY(print(lines));
     return ExitCode::fine;
   }
   report::Page page;
   page.a = {&run, &cost};
   page.top = options.operators;
   page.colour = colour_wanted();
-  const std::string out = options.json ? report::json(page) : report::text(page);
-  std::fwrite(out.data(), 1, out.size(), stdout);
+  JD_TRY(print(options.json ? report::json(page) : report::text(page)));
   return ExitCode::fine;
 }
 

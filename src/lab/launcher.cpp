@@ -56,7 +56,12 @@ class SpawnAttributes {
     posix_spawn_file_actions_init(&actions_);
     posix_spawnattr_setpgroup(&attributes_, 0);
     posix_spawnattr_setsigmask(&attributes_, &mask);
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+    sigset_t default_handling;  // the command itself ignores it
+    sigemptyset(&default_handling);
+    sigaddset(&default_handling, SIGXFSZ);
+    posix_spawnattr_setsigdefault(&attributes_, &default_handling);
+    posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     if (isatty(STDIN_FILENO))
       posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   }
@@ -153,8 +158,8 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
       posix_spawnp(&launched.pid, command.front().c_str(), spawn.actions(), spawn.attributes(),
                    pointers(command).data(), pointers(environment).data());
   if (trouble != 0)
-    return fail(ExitCode::environment,
-                "cannot start " + command.front() + ": " + std::strerror(trouble));
+    return fail(ExitCode::environment, "cannot start " + command.front() + ": " +
+                                           std::strerror(trouble) + "; check the command after --");
   sampler.watch(launched.pid);
   launched.interrupted = wait_for_end(launched.pid, signals, launch.tick);
   sampler.unwatch();

@@ -219,6 +219,9 @@ Error nothing_recorded(const Recorded& recorded) {
     return {ExitCode::bad_input, ended +
                                      " before a step was recorded: run it without joulediff "
                                      "first, or record fewer --steps"};
+  if (recorded.spools.empty() && !recorded.strangers.empty())
+    return {ExitCode::bad_input, "the program left no spool that can be read (" +
+                                     recorded.strangers.front() + "): record it again"};
   if (recorded.spools.empty())
     return {ExitCode::environment,
             "the program never loaded the recorder: it is no Python program with PyTorch that our "

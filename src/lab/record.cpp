@@ -58,11 +58,15 @@ std::string joined(const std::vector<std::string>& command) {
 Status check_output(const RecordSide& side, bool force) {
   std::error_code error;
   const fs::path path(side.output);
-  if (fs::exists(path, error) && !force)
+  const bool exists = fs::exists(path, error);
+  if (exists && !fs::is_regular_file(path, error))
+    return fail(ExitCode::usage, side.output + " is no regular file: -o names the file to write");
+  if (exists && !force)
     return fail(ExitCode::usage,
                 side.output + " exists: give another -o, or --force to replace it");
-  if (fs::is_directory(path, error))
-    return fail(ExitCode::usage, side.output + " is a folder: -o names a file");
+  if (exists && access(path.c_str(), W_OK) != 0)
+    return fail(ExitCode::environment,
+                "cannot replace " + side.output + ": it is read-only; give another -o");
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     return fail(ExitCode::environment,

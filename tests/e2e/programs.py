@@ -1,4 +1,4 @@
-"""Small programs to record: python programs.py KIND."""
+"""Small programs to record: python programs.py KIND [SEED]."""
 
 import os
 import sys
@@ -6,10 +6,10 @@ import sys
 import torch
 
 
-def gpt2(activation):
+def gpt2(activation, seed=0):
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     torch.set_num_threads(1)
     size = dict(n_layer=2, n_head=2, n_embd=64, vocab_size=512, n_positions=64)
     config = GPT2Config(**size, activation_function=activation, bos_token_id=0, eos_token_id=0)
@@ -18,8 +18,8 @@ def gpt2(activation):
     return model, tokens
 
 
-def forwards(activation, count, at_step=lambda step: None):
-    model, tokens = gpt2(activation)
+def forwards(activation, count, at_step=lambda step: None, seed=0):
+    model, tokens = gpt2(activation, seed)
     with torch.no_grad():
         for step in range(count):
             at_step(step)
@@ -38,4 +38,4 @@ if __name__ == "__main__":
     elif kind == "endless":
         forwards("gelu_new", 1_000_000)
     else:
-        forwards(kind, 60)
+        forwards(kind, 60, seed=int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -19,14 +19,19 @@ constexpr std::size_t kLines = 7;
 std::string_view name(Line line);  // "operators", "static", "launch_gap", ...
 
 // One boundary's energy for one step of the run. Every line but the last is computed without sight
-// of the total; the last is what remains, signed. They sum to `total`.
+// of the total; the last is what remains, signed. A line that this boundary's meter cannot tell
+// apart is none, never 0; its joules are in the last. The known lines sum to `total`.
 struct Ledger {
   Boundary boundary = Boundary::board;
   meter::Meter meter;
-  Energy total;                        // per step
-  std::array<Energy, kLines> lines{};  // per step, indexed by Line
-  Seconds step_time;                   // wall time of a step in the trace pass
-  Seconds busy_time;                   // union of kernel time of a step
+  Energy total;                                       // per step
+  std::array<std::optional<Energy>, kLines> lines{};  // per step, indexed by Line
+  Seconds step_time;                                  // wall time of a step in the trace pass
+  std::optional<Seconds> busy_time;                   // union of kernel time of a step
+
+  const std::optional<Energy>& line(Line which) const {
+    return lines[static_cast<std::size_t>(which)];
+  }
 };
 
 // What one operator costs in one step.
@@ -41,12 +46,14 @@ struct BlockCosts {
   std::uint32_t order = 0;
   std::vector<OperatorCost> operators;  // index: run::OperatorId
   std::optional<Ledger> ledger;
+  std::vector<Ledger> beside;
 };
 
 struct Attribution {
   meter::Meter meter;
   std::vector<OperatorCost> operators;  // mean over the blocks
-  Ledger ledger;                        // mean over the blocks
+  Ledger ledger;                        // mean over the blocks, of the boundary that decides
+  std::vector<Ledger> beside;           // of the run's other boundaries: in no verdict, no ratio
   std::vector<BlockCosts> blocks;       // the A/A spread of anything is taken over these
   double recognised = 0;                // share of trace kernel time recognised; 1 without kernels
   Energy per_work_unit;                 // ledger.total / work per step

@@ -30,13 +30,14 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
 struct TypicalPower {
   double watts = 0;
   double spread = 0;        // of one operator's, 95 %
+  double clock = 0;         // watts: what the replays' clock leaves open
   double static_ratio = 0;  // replay seconds for each kernel second
   std::size_t operators = 0;
 };
 
 TypicalPower typical_power(const std::vector<UnitCost>& units, const std::vector<Usage>& usage) {
   TypicalPower result;
-  double weight = 0, sum = 0, squares = 0, static_seconds = 0;
+  double weight = 0, sum = 0, squares = 0, static_seconds = 0, clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (!units[i].known || usage[i].share <= 0) continue;
     const double share = usage[i].share;
@@ -45,10 +46,12 @@ TypicalPower typical_power(const std::vector<UnitCost>& units, const std::vector
     sum += watts * share;
     squares += watts * watts * share;
     static_seconds += units[i].static_seconds * usage[i].calls;
+    clock += units[i].common * usage[i].calls;
     ++result.operators;
   }
   if (result.operators == 0) return result;
   result.watts = sum / weight;
+  result.clock = clock / weight;
   result.static_ratio = static_seconds / weight;
   const double deviation = std::sqrt(std::max(0.0, squares / weight - result.watts * result.watts));
   // Of one or two operators nothing is known about the others but that they draw something.
@@ -104,7 +107,7 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
       unit = {true,
               typical.watts * seconds,
               typical.spread * seconds,
-              0,
+              typical.clock * seconds,
               typical.static_ratio * seconds,
               estimated_group,
               Standing::estimated};
@@ -211,15 +214,11 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
   for (Usage& usage : spent.usage)
     usage = {usage.calls / steps, usage.seconds / steps, usage.share / steps,
              usage.overlapped / steps};
-  view.step = {reading->energy / steps,
-               reading->seconds().value / steps,
-               spent.busy / steps,
-               spent.waiting / steps,
-               spent.launch_gap / steps,
-               spent.idle / steps,
-               (spent.busy + spent.waiting) / steps,
-               std::move(spent.usage),
-               floor};
+  view.step = {reading->energy / steps,  reading->seconds().value / steps,
+               spent.busy / steps,       spent.waiting / steps,
+               spent.launch_gap / steps, spent.idle / steps,
+               spent.overlapped / steps, (spent.busy + spent.waiting) / steps,
+               std::move(spent.usage),   floor};
 
   constexpr double kRecognised = 0.98;
   if (recognition.share < kRecognised)

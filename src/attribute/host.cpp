@@ -1,8 +1,14 @@
 // The host's view of a block: the trace pass by the host's own marks of its steps, one execution's
 // energy from replay, or from its time in the order pass and a watched power.
 //
-// Launch gaps are not told apart here: what the program does between its operators (the
-// interpreter, the data loader) is real work of the host, and it stays in `unattributed`, signed.
+// What no meter of the host tells apart is none, not 0: what the program does between its operators
+// (the interpreter, the data loader) is real work, and stays in `unattributed`, signed; a wait that
+// spins draws as much as work does; the model is watts of a busy core, whose static share is inside
+// them, and what the host draws when no core is busy is not in it at all.
+//
+// Where a device decides, the host has no line but the last. The order pass times operators on the
+// host, but under the recorder's hooks and with whatever the launch waited for, and the replay
+// spins at the device's pace: neither is what the operator costs the host in the trace.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -84,22 +90,51 @@ std::optional<Power> working_power(const run::Block& block, const meter::Meter& 
   return Power{middle, std::abs(middle), standing};
 }
 
-}  // namespace
+struct Trace {
+  double seconds = 0;  // from the first mark of a step to the last
+  std::optional<meter::Reading> reading;
+};
 
-std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
-                                   const meter::Meter& meter, Diagnostics& diagnostics) {
+Trace trace_of(const run::Block& block, const meter::Meter& meter) {
   Nanoseconds begin = 0, end = 0;
   for (const run::Step& step : block.steps) {
     if (step.pass != run::Pass::trace) continue;
     begin = begin == 0 ? step.begin : std::min(begin, step.begin);
     end = std::max(end, step.end);
   }
-  const auto reading = meter::read(meter, block, begin, end);
+  return {to_seconds(end - begin).value, meter::read(meter, block, begin, end)};
+}
+
+std::string too_short(const Trace& trace, const meter::Meter& meter) {
+  return fmt::format("the trace of a block lasts {:.2f} s, too short for {} readings of the {}",
+                     trace.seconds, meter::kMinimumTicks, meter.name);
+}
+
+}  // namespace
+
+// The host runs ahead of the device, so its marks of a step are no measure of one: the step is the
+// device's, and the host's power over the trace is charged for as long as that lasts.
+std::optional<StepView> view_beside(const run::Block& block, const meter::Meter& meter,
+                                    Seconds step, Diagnostics& diagnostics) {
+  const Trace trace = trace_of(block, meter);
+  if (!trace.reading) {
+    add(diagnostics, Severity::note, "attribute.host_left_out",
+        too_short(trace, meter) + "; the host's ledger goes without the block");
+    return std::nullopt;
+  }
+  StepView view;
+  view.total = trace.reading->energy / (trace.reading->seconds() / step);
+  view.step = step.value;
+  return view;
+}
+
+std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
+                                   const meter::Meter& meter, Diagnostics& diagnostics) {
+  const Trace trace = trace_of(block, meter);
+  const auto& reading = trace.reading;
   if (!reading) {
     add(diagnostics, Severity::warning, "attribute.trace_too_short",
-        fmt::format("the trace of a block lasts {:.2f} s, too short for {} readings of the {}; the "
-                    "block is left out. Record more steps",
-                    to_seconds(end - begin).value, meter::kMinimumTicks, meter.name));
+        too_short(trace, meter) + "; the block is left out. Record more steps");
     return std::nullopt;
   }
   // The steps need not touch: what lies between two is no part of either.
@@ -117,13 +152,18 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
   }
 
   BlockView view;
+  view.step.total = reading->energy / steps;
+  view.step.step = reading->seconds().value / steps;
+  view.step.floor = meter.standing;
   if (const auto floor = meter::static_power(meter, block)) {
     view.static_power = *floor;
+    view.step.busy = view.step.step;  // over the whole step: its pauses are not told apart
   } else {
-    view.static_power = {Watts(0), Watts(0), "none recorded"};
-    add(diagnostics, Severity::warning, "attribute.no_static",
-        "neither a static nor an idle window was recorded: operators carry the host's static "
-        "power too");
+    view.static_power = {Watts(0), Watts(0), "unknown"};
+    if (meter.source != run::Source::host_cpu)
+      add(diagnostics, Severity::warning, "attribute.no_static",
+          "neither a static nor an idle window was recorded: operators carry the host's static "
+          "power too");
   }
   const meter::StaticPower& floor = view.static_power;
 
@@ -164,12 +204,8 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
     usage[i].share = usage[i].seconds;
     busy += usage[i].seconds;
   }
-  view.step.total = reading->energy / steps;
-  view.step.step = reading->seconds().value / steps;
-  view.step.busy = view.step.step;
   view.step.busy_time = std::min(busy, view.step.step);
   view.step.usage = std::move(usage);
-  view.step.floor = meter.standing;
   return view;
 }
 

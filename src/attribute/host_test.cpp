@@ -91,7 +91,14 @@ run::Run record(const std::vector<Work>& program) {
 }
 
 Energy line(const Ledger& ledger, Line which) {
-  return ledger.lines[static_cast<std::size_t>(which)];
+  EXPECT_TRUE(ledger.line(which)) << name(which) << " is not known";
+  return ledger.line(which).value_or(Energy{Joules(NAN), Joules(NAN), Joules(NAN)});
+}
+
+double sum_of_lines(const Ledger& ledger) {
+  double sum = 0;
+  for (const auto& energy : ledger.lines) sum += energy ? energy->joules.value : 0;
+  return sum;
 }
 
 TEST(Host, ReplayedOperatorsAndTheRestOfTheStep) {
@@ -114,13 +121,13 @@ TEST(Host, ReplayedOperatorsAndTheRestOfTheStep) {
   const Ledger& ledger = result->ledger;
   EXPECT_EQ(ledger.boundary, Boundary::host);
   EXPECT_NEAR(ledger.total.joules.value, total, 0.005 * total);
-  EXPECT_EQ(line(ledger, Line::static_busy).joules, Joules(0));
+  for (const Line which :
+       {Line::static_busy, Line::launch_gap, Line::waiting, Line::idle, Line::overlap})
+    EXPECT_FALSE(ledger.line(which)) << name(which) << ": the model cannot see it";
   // What the interpreter did between the operators stays in the last line.
   EXPECT_NEAR(line(ledger, Line::unattributed).joules.value, 4e-9 * kBetween * kWatts,
               line(ledger, Line::unattributed).half_width().value);
-  double sum = 0;
-  for (const Energy& energy : ledger.lines) sum += energy.joules.value;
-  EXPECT_NEAR(sum, ledger.total.joules.value, 1e-9 * ledger.total.joules.value);
+  EXPECT_NEAR(sum_of_lines(ledger), ledger.total.joules.value, 1e-9 * ledger.total.joules.value);
 }
 
 TEST(Host, WithoutReplayOperatorsAreEstimatedFromTheOrderPass) {
@@ -142,7 +149,52 @@ TEST(Host, WithoutReplayAndTimesOperatorsAreUnknown) {
   const auto result = attribute(run);
   ASSERT_TRUE(result);
   for (const OperatorCost& cost : result->operators) EXPECT_FALSE(cost.known);
+  EXPECT_FALSE(result->ledger.line(Line::operators)) << "not 0 J";
   EXPECT_EQ(line(result->ledger, Line::unattributed).joules, result->ledger.total.joules);
+}
+
+TEST(Host, ALineThatOneBlockDoesNotKnowIsUnknownAndTheLinesStillSum) {
+  run::Run run = record(kProgram);
+  run.blocks.push_back(run.blocks[0]);
+  run.blocks[1].order = 1;
+  run.blocks[1].replays.clear();
+  run.blocks[1].operator_times = {};
+  const auto result = attribute(run);
+  ASSERT_TRUE(result);
+  ASSERT_EQ(result->blocks.size(), 2u);
+  EXPECT_TRUE(result->blocks[0].ledger->line(Line::operators));
+  EXPECT_FALSE(result->ledger.line(Line::operators));
+  EXPECT_NEAR(sum_of_lines(result->ledger), result->ledger.total.joules.value, 1e-9);
+}
+
+// A package's counter sees the host's static power, where a floor was recorded.
+TEST(Host, APackageCounterKnowsStaticPowerOnlyFromItsFloor) {
+  run::Run run = record(kProgram);
+  run::Block& block = run.blocks[0];
+  constexpr double kStatic = 40;
+  const Nanoseconds floor = block.end, end = floor + 2000 * kMs;
+  run::Series package{run::Source::rapl_package, {}, {}, {}};
+  const run::Series& cpu = block.series[0];
+  const auto add = [&](Nanoseconds time, std::int64_t processor_time) {
+    const double watts =
+        1e-3 * (kStatic * static_cast<double>(time) + kWatts * static_cast<double>(processor_time));
+    package.time.push_back(time);
+    package.value.push_back(1'000'000 + static_cast<std::int64_t>(watts));
+    package.uncertainty.push_back(50 * kUs);
+  };
+  for (std::size_t i = 0; i < cpu.time.size(); ++i) add(cpu.time[i], cpu.value[i]);
+  for (Nanoseconds t = cpu.time.back() + 20 * kMs; t < end; t += 20 * kMs) add(t, cpu.value.back());
+  block.series = {package};
+  const auto without = attribute(run);
+  block.replays.push_back({run::ReplayKind::idle, {}, floor, end, 1});
+  const auto with = attribute(run);
+  ASSERT_TRUE(without && with);
+  EXPECT_FALSE(without->ledger.line(Line::static_busy)) << "not 0 J";
+  const Ledger& ledger = with->ledger;
+  const double truth = kStatic * ledger.step_time.value;
+  EXPECT_NEAR(line(ledger, Line::static_busy).joules.value, truth, 0.01 * truth);
+  EXPECT_FALSE(ledger.line(Line::idle)) << "a pause's static power is in that of the step";
+  EXPECT_NEAR(sum_of_lines(ledger), ledger.total.joules.value, 1e-9);
 }
 
 TEST(Host, TimeInsideACallIsCountedOnce) {

@@ -1,6 +1,7 @@
 // The ledger of a step. Each line is computed by itself: operators from what one execution cost in
 // replay, the static lines from the static power and the times of the trace. None looks at the
 // total; what the total has beyond them is the last line, signed.
+// A line that the view does not tell apart is none; where its joules went, the last line has them.
 // The lines' errors are not independent: an error of the static power lowers every operator's
 // dynamic energy and raises every static line, and the same signature is wrong in all its calls.
 // Each error is therefore carried by its origin and added up by origin before squares are taken.
@@ -41,6 +42,8 @@ BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
   const double watts = static_power.watts.value, watts_error = static_power.half_width.value;
 
   double joules = 0, common = 0, static_seconds = 0, overlap = 0, overlapped = 0;
+  std::size_t known = 0;
+  bool costly = false;
   Standing standing = Standing::measured;
   std::map<std::size_t, double> groups;
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -56,6 +59,8 @@ BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
       cost.dynamic = with(n * unit.joules, std::hypot(own, watts_error * of_static), unit.standing);
       cost.total = with(n * unit.joules + watts * usage.share,
                         std::hypot(own, watts_error * (usage.share - of_static)), unit.standing);
+      ++known;
+      costly = costly || unit.joules != 0;
       joules += n * unit.joules;
       groups[unit.group] += n * unit.half_width;
       common += n * unit.common;
@@ -77,27 +82,34 @@ BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
   ledger.meter = meter;
   ledger.total = view.total;
   ledger.step_time = Seconds(view.step);
-  ledger.busy_time = Seconds(view.busy_time);
-  const auto line = [&](Line which) -> Energy& {
+  if (view.busy_time) ledger.busy_time = Seconds(*view.busy_time);
+  const auto line = [&](Line which) -> std::optional<Energy>& {
     return ledger.lines[static_cast<std::size_t>(which)];
   };
-  const auto floor = [&](double seconds) {
-    return with(watts * seconds, watts_error * seconds, view.floor);
+  double floor_seconds = 0;
+  const auto floor = [&](const std::optional<double>& seconds) -> std::optional<Energy> {
+    if (!seconds) return std::nullopt;
+    floor_seconds += *seconds;
+    return with(watts * *seconds, watts_error * *seconds, view.floor);
   };
-  line(Line::operators) =
-      with(joules, std::hypot(std::sqrt(independent), watts_error * static_seconds), standing);
+  // Views alone say nothing of the operators that work; 0 is only what every operator agrees on.
+  if (costly || (known > 0 && known == units.size()))
+    line(Line::operators) =
+        with(joules, std::hypot(std::sqrt(independent), watts_error * static_seconds), standing);
   line(Line::static_busy) = floor(view.busy);
   line(Line::launch_gap) = floor(view.launch_gap);
   line(Line::waiting) = floor(view.waiting);
   line(Line::idle) = floor(view.idle);
-  line(Line::overlap) = overlapped > 0 ? with(0, overlap, Standing::estimated)
-                                       : Energy::exact(Joules(0), Standing::measured);
+  if (overlapped > 0)
+    line(Line::overlap) = with(0, overlap, Standing::estimated);
+  else if (view.overlapped && *view.overlapped == 0)
+    line(Line::overlap) = Energy::exact(Joules(0), Standing::measured);
   double sum = 0;
   for (std::size_t i = 0; i + 1 < kLines; ++i) {
-    sum += ledger.lines[i].joules.value;
-    standing = std::max(standing, ledger.lines[i].standing);
+    if (!ledger.lines[i]) continue;
+    sum += ledger.lines[i]->joules.value;
+    standing = std::max(standing, ledger.lines[i]->standing);
   }
-  const double floor_seconds = view.busy + view.launch_gap + view.waiting + view.idle;
   const double total_error = view.total.half_width().value;
   const double of_static = watts_error * (floor_seconds - static_seconds);
   line(Line::unattributed) = with(view.total.joules.value - sum,

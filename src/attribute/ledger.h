@@ -22,15 +22,17 @@ struct UnitCost {
   Standing standing = Standing::replayed;
 };
 
-// What one step was, read off without any operator's energy. Seconds per step.
+// What one step was, read off without any operator's energy. Seconds per step; none: the meter does
+// not tell this time apart, or its static power is not known.
 struct StepView {
   Energy total;
   double step = 0;
-  double busy = 0;
-  double waiting = 0;
-  double launch_gap = 0;
-  double idle = 0;
-  double busy_time = 0;
+  std::optional<double> busy;
+  std::optional<double> waiting;
+  std::optional<double> launch_gap;
+  std::optional<double> idle;
+  std::optional<double> overlapped;  // where several kernels ran at once
+  std::optional<double> busy_time;
   std::vector<Usage> usage;             // by operator, per step
   Standing floor = Standing::measured;  // of the static power
 };
@@ -49,5 +51,10 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
                                     const meter::Meter& meter, Diagnostics& diagnostics);
 std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
                                    const meter::Meter& meter, Diagnostics& diagnostics);
+
+// The host's side of a run whose device decides: what a step of that length cost the host, and no
+// line of it.
+std::optional<StepView> view_beside(const run::Block& block, const meter::Meter& meter,
+                                    Seconds step, Diagnostics& diagnostics);
 
 }  // namespace joulediff::attribute

@@ -55,4 +55,10 @@ inline Energy operator/(const Energy& a, double k) {
   return a * (1 / k);
 }
 
+// For a report, of what cannot be negative: the interval ends at 0. A value that errors have pushed
+// below 0 stays as it was made. Not for sums that follow: their errors add up uncut.
+inline Energy non_negative(const Energy& a) {
+  return {a.joules, std::min(a.joules, std::max(a.low, Joules(0))), a.high, a.standing};
+}
+
 }  // namespace joulediff

@@ -67,8 +67,9 @@ Window trace_window(const run::Block& block, Boundary boundary) {
   return window;
 }
 
-Result<std::string> recompute_block(const run::Run& run, const run::Block& block,
-                                    const attribute::BlockCosts& costs, const meter::Meter& meter) {
+// The trace's energy from the raw samples, against the ledger's.
+Result<std::string> recompute_ledger(const run::Block& block, const attribute::Ledger& ledger) {
+  const meter::Meter& meter = ledger.meter;
   std::string out = fmt::format("block {}: {}\n", block.order, meter.name);
   const Window trace = trace_window(block, meter.boundary);
   out += window_line("trace", meter, block, trace.begin, trace.end);
@@ -77,14 +78,20 @@ Result<std::string> recompute_block(const run::Run& run, const run::Block& block
                            : std::optional<double>();
   if (!raw) return fail(ExitCode::bad_input, out + "the ledger's window is not in the raw samples");
   const double raw_watts = *raw / reading->seconds().value;
-  const double ledger_watts = (costs.ledger->total.joules / costs.ledger->step_time).value;
-  out += fmt::format("  ledger: {} a step of {}, {}\n", format(costs.ledger->total),
-                     format(costs.ledger->step_time), format(Watts(ledger_watts)));
+  const double ledger_watts = (ledger.total.joules / ledger.step_time).value;
+  out += fmt::format("  ledger: {} a step of {}, {}\n", format(ledger.total),
+                     format(ledger.step_time), format(Watts(ledger_watts)));
   constexpr double kRounding = 1e-6;
   if (!(std::abs(raw_watts - ledger_watts) <= kRounding * std::abs(raw_watts)))
     return fail(ExitCode::bad_input,
                 fmt::format("block {}: the raw samples give {}, the ledger {}", block.order,
                             format(Watts(raw_watts)), format(Watts(ledger_watts))));
+  return out;
+}
+
+std::string recompute_replays(const run::Run& run, const run::Block& block,
+                              const meter::Meter& meter) {
+  std::string out;
   std::vector<Window> replays(run.signatures.size());
   std::vector<std::uint64_t> counts(run.signatures.size());
   for (const run::Replay& replay : block.replays) {
@@ -117,14 +124,20 @@ Result<std::string> recompute(const run::Run& run, const attribute::Attribution&
   for (const attribute::BlockCosts& costs : cost.blocks) {
     const auto block = std::ranges::find(run.blocks, costs.order, &run::Block::order);
     if (block == run.blocks.end() || !costs.ledger) continue;
-    JD_ASSIGN(const std::string lines, recompute_block(run, *block, costs, cost.meter));
-    out += lines;
+    JD_ASSIGN(const std::string lines, recompute_ledger(*block, *costs.ledger));
+    out += lines + recompute_replays(run, *block, cost.meter);
+    for (const attribute::Ledger& beside : costs.beside) {
+      JD_ASSIGN(const std::string more, recompute_ledger(*block, beside));
+      out += more;
+    }
   }
   JD_ASSIGN(const attribute::Attribution again, attribute::attribute(run));
   std::size_t equal = same(again.ledger.total, cost.ledger.total) ? 1 : 0;
+  for (std::size_t i = 0; i < std::min(again.beside.size(), cost.beside.size()); ++i)
+    equal += same(again.beside[i].total, cost.beside[i].total) ? 1 : 0;
   for (std::size_t i = 0; i < cost.operators.size(); ++i)
     equal += same(again.operators[i].total, cost.operators[i].total) ? 1 : 0;
-  if (equal != cost.operators.size() + 1)
+  if (equal != cost.operators.size() + 1 + cost.beside.size())
     return fail(ExitCode::bad_input, "a second pass over the raw samples gives other energies");
   out += fmt::format("second pass: {} energies, all equal\n", equal);
   const auto noted = run.manifest.facts.find("energy.total");

@@ -30,8 +30,15 @@ RegionSide side(const run::Run& run, const attribute::Attribution& costs,
                 const std::vector<run::OperatorId>& operators) {
   const Measured measured = cost(run, costs, operators);
   Places at = dearest_place(run, costs, operators);
-  return {operators,      measured.energy(),   time(costs, operators),
-          measured.known, std::move(at.where), std::move(at.called_from)};
+  return {
+      operators,           non_negative(measured.energy()), time(costs, operators), measured.known,
+      std::move(at.where), std::move(at.called_from)};
+}
+
+Unmatched unmatched(const run::Run& run, const attribute::Attribution& costs,
+                    const std::vector<run::OperatorId>& operators) {
+  const Measured measured = cost(run, costs, operators);
+  return {operators, non_negative(measured.energy()), measured.known};
 }
 
 }  // namespace
@@ -51,10 +58,8 @@ Comparison compare(const Inputs& inputs) {
     comparison.regions.push_back(std::move(result));
   }
   const std::vector<Group> groups = judge(inputs, comparison.regions);
-  comparison.unmatched_a = {inputs.match.unmatched_a,
-                            cost(inputs.a, inputs.cost_a, inputs.match.unmatched_a).energy()};
-  comparison.unmatched_b = {inputs.match.unmatched_b,
-                            cost(inputs.b, inputs.cost_b, inputs.match.unmatched_b).energy()};
+  comparison.unmatched_a = unmatched(inputs.a, inputs.cost_a, inputs.match.unmatched_a);
+  comparison.unmatched_b = unmatched(inputs.b, inputs.cost_b, inputs.match.unmatched_b);
   comparison.findings = find(inputs, groups, comparison);
 
   const Ratio whole(per_work_unit(inputs.a, inputs.cost_a), per_work_unit(inputs.b, inputs.cost_b));

@@ -96,6 +96,7 @@ struct Finding {
 struct Unmatched {
   std::vector<run::OperatorId> operators;
   Energy energy;
+  bool known = true;  // false: as of RegionSide
 };
 
 struct Comparison {

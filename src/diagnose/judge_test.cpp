@@ -161,6 +161,31 @@ TEST(Compare, UnmatchedWorkOnBothSidesIsNotRedundant) {
   EXPECT_TRUE(testing::compare(a, b, match).findings.empty());
 }
 
+// Two processes that differ by more than their mean: a region's joules end at 0, and so do those of
+// unmatched work, but the saving keeps its whole error.
+TEST(Compare, JoulesHaveNoNegativeInterval) {
+  const auto a = program({Call{"aten.mm", 10}, Call{"aten.mul", 5}}, {0.2, 1.8});
+  const auto b = program({Call{"aten.bmm", 10}}, {1, 1});
+  match::Match match = regions({{1, 1}});
+  match.unmatched_a = {run::OperatorId(1)};
+  const Comparison c = testing::compare(a, b, match);
+  EXPECT_EQ(c.regions.front().a.energy.low, Joules(0));
+  EXPECT_GT(c.regions.front().a.energy.high, Joules(20));
+  EXPECT_EQ(c.unmatched_a.energy.low, Joules(0));
+  ASSERT_EQ(c.findings.size(), 1u);
+  EXPECT_LT(c.findings.front().saving.low, Joules(0));
+}
+
+TEST(Compare, UnmatchedWorkOfUnknownEnergyIsNotZero) {
+  auto a = program({Call{"aten.mm", 10}, Call{"aten.mul", 5}});
+  const auto b = program({Call{"aten.bmm", 10}});
+  a.cost.operators[1].known = false;
+  for (attribute::BlockCosts& block : a.cost.blocks) block.operators[1].known = false;
+  match::Match match = regions({{1, 1}});
+  match.unmatched_a = {run::OperatorId(1)};
+  EXPECT_FALSE(testing::compare(a, b, match).unmatched_a.known);
+}
+
 TEST(Compare, FindingsComeInOrderOfSaving) {
   const auto a = program({Call{"aten.mm", 10}, Call{"aten.pow", 30}, Call{"aten.sin", 20}});
   const auto b = program({Call{"aten.bmm", 5}, Call{"aten.gelu", 10}, Call{"aten.cos", 10}});

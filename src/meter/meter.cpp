@@ -58,17 +58,24 @@ Nanoseconds settle(const Meter& meter) {
   return meter.source == run::Source::host_cpu ? 0 : kSettle;
 }
 
-Result<Meter> choose_meter(const run::Run& run) {
+std::vector<Meter> meters(const run::Run& run) {
+  std::vector<Meter> best;
   for (const Meter& meter : {kBoardCounter, kPackageCounter, kHostModel})
-    if (readable(meter, run)) return meter;
+    if (std::ranges::find(best, meter.boundary, &Meter::boundary) == best.end() &&
+        readable(meter, run))
+      best.push_back(meter);
+  return best;
+}
+
+Result<Meter> choose_meter(const run::Run& run) {
+  if (std::vector<Meter> best = meters(run); !best.empty()) return best.front();
   return fail(ExitCode::environment,
               "no meter: the run has neither an energy counter that moves (NVML, RAPL) nor "
               "processor time; run `joulediff doctor` on the machine, then record again");
 }
 
 std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block) {
-  if (meter.source == run::Source::host_cpu)
-    return StaticPower{Watts(0), Watts(0), "none in the host model"};
+  if (meter.source == run::Source::host_cpu) return std::nullopt;
   if (auto power = power_of(meter, block, run::ReplayKind::static_power, "spinning kernel"))
     return power;
   return power_of(meter, block, run::ReplayKind::idle, "idle with context");

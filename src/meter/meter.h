@@ -39,7 +39,10 @@ constexpr BusyCore kBusyCore;
 constexpr Nanoseconds kSettle = 300'000'000;
 Nanoseconds settle(const Meter& meter);  // kSettle, or 0 for the host's model
 
-// The best meter that the run's series allow; an error (environment) where there is none.
+// The best meter of each boundary that the run's series allow; the first is the one that decides.
+std::vector<Meter> meters(const run::Run& run);
+
+// The first of them; an error (environment) where there is none.
 Result<Meter> choose_meter(const run::Run& run);
 
 // Energy between two instants at which the meter is read: the ticks inside the asked window.
@@ -72,7 +75,7 @@ std::optional<double> ring_disagreement(const run::Block& block, const Reading& 
 
 // Power of a device that is awake and does next to nothing, from the block's static window, else
 // its idle window; with its interval. None where neither was recorded long enough. The host's model
-// has no static power: 0 W by definition.
+// charges busy processor time alone: it has nothing to say of static power, and its answer is none.
 struct StaticPower {
   Watts watts;
   Watts half_width;

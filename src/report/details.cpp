@@ -1,5 +1,6 @@
 // The lower half of a text report: findings, regions, operators, what stayed unmatched, notes.
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -112,10 +113,11 @@ std::string regions(const Page& page) {
                   kWidth);
   for (std::size_t i = 0; i < std::min(rows.size(), page.top); ++i) {
     const diagnose::RegionResult& first = page.comparison->regions[rows[i].regions.front()];
+    const bool known = !std::isnan(rows[i].joules_a + rows[i].joules_b);
     table.add({region_id(first), std::to_string(rows[i].regions.size()),
                format(Joules(rows[i].joules_a)), format(Joules(rows[i].joules_b)),
-               with_sign(first.difference.value), verdict_cell(first), does(*page.a.run, first.a),
-               does(*page.b->run, first.b)});
+               known ? with_sign(first.difference.value) : "unknown", verdict_cell(first),
+               does(*page.a.run, first.a), does(*page.b->run, first.b)});
   }
   out += table.text("  ");
   if (rows.size() > page.top)
@@ -127,8 +129,10 @@ std::string unmatched(const Page& page) {
   const diagnose::Comparison& c = *page.comparison;
   if (c.unmatched_a.operators.empty() && c.unmatched_b.operators.empty()) return {};
   const auto side = [](const Subject& subject, const diagnose::Unmatched& one) {
-    return fmt::format("{} of {} operators, {}, {} of the energy", one.operators.size(),
-                       subject.run->operators.size(), format(one.energy),
+    const std::string count =
+        fmt::format("{} of {} operators", one.operators.size(), subject.run->operators.size());
+    if (!one.known) return count + ", energy unknown";
+    return fmt::format("{}, {}, {} of the energy", count, format(one.energy),
                        format_percent(one.energy.joules / subject.cost->ledger.total.joules));
   };
   return title(page, "Unmatched") + entry("A", side(page.a, c.unmatched_a)) +

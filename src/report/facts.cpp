@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -44,7 +45,7 @@ std::vector<OperatorRow> operator_rows(const Subject& subject) {
         });
     OperatorRow row{operator_name,
                     ids.size(),
-                    measured.energy(),
+                    non_negative(measured.energy()),
                     diagnose::time(*subject.cost, ids),
                     measured.mean / subject.cost->ledger.total.joules.value,
                     measured.known,
@@ -72,12 +73,17 @@ std::vector<RegionRow> region_rows(const Page& page) {
     if (is_new) rows.emplace_back();
     RegionRow& row = rows[found->second];
     row.regions.push_back(i);
-    row.joules_a += region.a.energy.joules.value;
-    row.joules_b += region.b.energy.joules.value;
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    row.joules_a += region.a.known ? region.a.energy.joules.value : kUnknown;
+    row.joules_b += region.b.known ? region.b.energy.joules.value : kUnknown;
   }
   std::sort(rows.begin(), rows.end(), [](const RegionRow& x, const RegionRow& y) {
-    const double of_x = std::abs(x.joules_b - x.joules_a);
-    const double of_y = std::abs(y.joules_b - y.joules_a);
+    const auto difference = [](const RegionRow& row) {  // what is not known comes last
+      const double joules = std::abs(row.joules_b - row.joules_a);
+      return std::isnan(joules) ? -1 : joules;
+    };
+    const double of_x = difference(x);
+    const double of_y = difference(y);
     return of_x != of_y ? of_x > of_y : x.regions < y.regions;
   });
   return rows;

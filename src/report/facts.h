@@ -26,7 +26,7 @@ std::vector<OperatorRow> operator_rows(const Subject& subject);
 // Regions that repeat one another in the layers of a model.
 struct RegionRow {
   std::vector<std::size_t> regions;  // indices in Comparison::regions
-  double joules_a = 0;               // of all of them
+  double joules_a = 0;               // of all of them; NaN: not known
   double joules_b = 0;
 };
 

@@ -42,16 +42,28 @@ Json subject(const Subject& one) {
           {"blocks", one.run->blocks.size()}};
 }
 
-Json energy(const Subject& one) {
-  if (one.cost == nullptr) return nullptr;
-  const attribute::Ledger& ledger = one.cost->ledger;
+// Of what is not known, too, a key for each number.
+Json unknown_energy() {
+  return {{"joules", nullptr}, {"low", nullptr}, {"high", nullptr}};
+}
+
+Json total(const attribute::Ledger& ledger) {
   Json result = to_json(ledger.total);
   result["standing"] = name(ledger.total.standing);
   result["boundary"] = name(ledger.boundary);
   result["meter"] = ledger.meter.name;
   result["systematic"] = ledger.meter.systematic;
   result["seconds"] = ledger.step_time.value;
+  return result;
+}
+
+Json energy(const Subject& one) {
+  if (one.cost == nullptr) return nullptr;
+  Json result = total(one.cost->ledger);
   result["recognised"] = one.cost->recognised;
+  result["beside"] = Json::array();
+  for (const attribute::Ledger& ledger : one.cost->beside)
+    result["beside"].push_back(total(ledger));
   return result;
 }
 
@@ -62,16 +74,24 @@ Json per_work_unit(const Subject& one) {
   return result;
 }
 
-Json ledger(const Subject& one) {
-  if (one.cost == nullptr) return nullptr;
+Json lines(const attribute::Ledger& ledger) {
   Json lines = Json::array();
   for (std::size_t i = 0; i < attribute::kLines; ++i) {
+    const std::optional<Energy>& energy = ledger.lines[i];
     Json line{{"line", attribute::name(static_cast<attribute::Line>(i))}};
-    line.update(to_json(one.cost->ledger.lines[i]));
-    line["standing"] = name(one.cost->ledger.lines[i].standing);
+    line.update(energy ? to_json(*energy) : unknown_energy());
+    line["standing"] = energy ? Json(name(energy->standing)) : Json(nullptr);
     lines.push_back(std::move(line));
   }
-  return {{name(one.cost->ledger.boundary), std::move(lines)}};
+  return lines;
+}
+
+Json ledger(const Subject& one) {
+  if (one.cost == nullptr) return nullptr;
+  Json result{{name(one.cost->ledger.boundary), lines(one.cost->ledger)}};
+  for (const attribute::Ledger& beside : one.cost->beside)
+    result[std::string(name(beside.boundary))] = lines(beside);
+  return result;
 }
 
 Json to_json(const Diagnostics& diagnostics, const char* side) {
@@ -97,7 +117,7 @@ Json region_side(const run::Run& run, const diagnose::RegionSide& side) {
     result.update(to_json(side.energy));
     result["standing"] = name(side.energy.standing);
   } else {
-    result.update({{"joules", nullptr}, {"low", nullptr}, {"high", nullptr}});
+    result.update(unknown_energy());
   }
   result["seconds"] = side.seconds.value;
   result["where"] = to_json(side.where);
@@ -108,7 +128,9 @@ Json region(const Page& page, const diagnose::RegionResult& one) {
   return {{"id", region_id(one)},
           {"a", region_side(*page.a.run, one.a)},
           {"b", region_side(*page.b->run, one.b)},
-          {"difference", to_json(one.difference)},
+          {"difference", one.a.known && one.b.known
+                             ? to_json(one.difference)
+                             : Json{{"value", nullptr}, {"low", nullptr}, {"high", nullptr}}},
           {"noise_floor", to_json(one.noise_floor)},
           {"outputs_agree", one.outputs_agree},
           {"inputs_differ", one.inputs_differ},
@@ -144,7 +166,7 @@ Json unmatched(const run::Run& run, const diagnose::Unmatched& one) {
   for (const run::OperatorId id : one.operators)
     operators.push_back(run.operators[id.index()].name);
   Json result{{"operators", std::move(operators)}};
-  result.update(to_json(one.energy));
+  result.update(one.known ? to_json(one.energy) : unknown_energy());
   return result;
 }
 
@@ -191,8 +213,7 @@ Json show(const Page& page) {
   for (const OperatorRow& row : operator_rows(page.a)) {
     if (operators.size() == page.top) break;
     Json one{{"name", row.name}, {"calls", row.calls}};
-    one.update(row.known ? to_json(row.energy)
-                         : Json{{"joules", nullptr}, {"low", nullptr}, {"high", nullptr}});
+    one.update(row.known ? to_json(row.energy) : unknown_energy());
     one["standing"] = name(row.energy.standing);
     one["seconds"] = row.seconds.value;
     one["share_of_run"] = row.share;

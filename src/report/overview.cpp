@@ -1,4 +1,5 @@
 // The upper half of a text report: what was compared, whether it may be, and the whole's energy.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -27,6 +28,18 @@ std::string meter(const Subject& one) {
   const attribute::Ledger& ledger = one.cost->ledger;
   return fmt::format("{} ({}), {}", ledger.meter.name, joulediff::name(ledger.boundary),
                      joulediff::name(ledger.total.standing));
+}
+
+std::string line(const attribute::Ledger& ledger, attribute::Line which) {
+  const std::optional<Energy>& energy = ledger.line(which);
+  return energy ? format(*energy) : "unknown";
+}
+
+const attribute::Ledger* beside(const Subject& one, Boundary boundary) {
+  if (one.cost == nullptr) return nullptr;
+  const auto& all = one.cost->beside;
+  const auto found = std::ranges::find(all, boundary, &attribute::Ledger::boundary);
+  return found == all.end() ? nullptr : &*found;
 }
 
 std::string work(const Subject& one) {
@@ -117,14 +130,17 @@ std::string energy(const Page& page) {
   if (page.a.cost == nullptr) return "\nNo energy was recorded.\n";
   std::string out = title(page, "Energy of a step");
   TextTable table = two_sides(page, Align::right);
-  add(table, page, "measured", [](const Subject& s) { return format(s.cost->ledger.total); });
+  const Standing standing = page.a.cost->ledger.total.standing;
+  const bool same = !page.b || page.b->cost->ledger.total.standing == standing;
+  add(table, page, same ? std::string(name(standing)) : "energy",
+      [](const Subject& s) { return format(s.cost->ledger.total); });
   add(table, page, "per " + page.a.run->manifest.work.unit,
       [](const Subject& s) { return format(s.cost->per_work_unit); });
   add(table, page, "time", [](const Subject& s) { return format(s.cost->ledger.step_time); });
   for (std::size_t i = 0; i < attribute::kLines; ++i) {
-    const auto line = static_cast<attribute::Line>(i);
-    add(table, page, fmt::format("  {}", attribute::name(line)),
-        [i](const Subject& s) { return format(s.cost->ledger.lines[i]); });
+    const auto which = static_cast<attribute::Line>(i);
+    add(table, page, fmt::format("  {}", attribute::name(which)),
+        [which](const Subject& s) { return line(s.cost->ledger, which); });
   }
   add(table, page, "recognised",
       [](const Subject& s) { return format_percent(s.cost->recognised); });
@@ -149,6 +165,40 @@ std::string energy(const Page& page) {
                        with_sign(*page.gate));
   }
   return out;
+}
+
+std::string energy_beside(const Page& page) {
+  const attribute::Ledger* a = beside(page.a, Boundary::host);
+  const attribute::Ledger* b = page.b ? beside(*page.b, Boundary::host) : nullptr;
+  if (a == nullptr && b == nullptr) return {};
+  std::string out = title(page, "Energy of a step, host");
+  TextTable table = two_sides(page, Align::right);
+  const auto of = [](auto tell) {
+    return [tell](const Subject& s) -> std::string {
+      const attribute::Ledger* ledger = beside(s, Boundary::host);
+      return ledger == nullptr ? "unknown" : tell(*ledger);
+    };
+  };
+  const attribute::Ledger& one = a != nullptr ? *a : *b;
+  add(table, page, std::string(name(one.total.standing)),
+      of([](const attribute::Ledger& ledger) { return format(ledger.total); }));
+  std::string unknown;
+  for (std::size_t i = 0; i < attribute::kLines; ++i) {
+    const auto which = static_cast<attribute::Line>(i);
+    if ((a != nullptr && a->line(which)) || (b != nullptr && b->line(which)))
+      add(table, page, fmt::format("  {}", attribute::name(which)),
+          of([which](const attribute::Ledger& ledger) { return line(ledger, which); }));
+    else
+      unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", attribute::name(which));
+  }
+  out += table.text("  ");
+  std::string words = fmt::format("By {}; systematic error {}.", one.meter.name,
+                                  format_percent(one.meter.systematic));
+  if (a != nullptr && b != nullptr && a->meter.name != b->meter.name)
+    words += fmt::format(" B by {}: the two are not comparable.", b->meter.name);
+  words += " In no verdict and no ratio.";
+  if (!unknown.empty()) words += fmt::format(" Unknown: {}.", unknown);
+  return out + entry("", words, 0);
 }
 
 }  // namespace joulediff::report

@@ -10,6 +10,8 @@ namespace joulediff::report {
 std::string header(const Page& page);         // what was compared, and with what meter
 std::string comparability(const Page& page);  // may these two be compared
 std::string energy(const Page& page);         // of a step, per work unit, and the ledger
+// What the run's other boundaries say beside it: no verdict rests on that.
+std::string energy_beside(const Page& page);
 std::string findings(const Page& page);
 std::string regions(const Page& page);
 std::string unmatched(const Page& page);

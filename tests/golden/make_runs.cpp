@@ -105,6 +105,27 @@ Script norm(const std::string& side, bool channels_first) {
   return s;
 }
 
+// The same on a machine without a device: the host's processor time is all there is.
+run::Run on_processor(run::Run run) {
+  run.manifest.device = "Simulated processor";
+  run.kernels.clear();
+  for (run::Block& block : run.blocks) {
+    block.order_kernels = {};
+    block.trace_kernels = {};
+    std::erase_if(block.series,
+                  [](const run::Series& one) { return one.source != run::Source::host_cpu; });
+    std::erase_if(block.replays,
+                  [](const run::Replay& one) { return one.kind != run::ReplayKind::op; });
+  }
+  return run;
+}
+
+// What remains of a recording that was cut before its replay.
+run::Run without_replay(run::Run run) {
+  for (run::Block& block : run.blocks) block.replays.clear();
+  return run;
+}
+
 int write(const std::string& folder) {
   const std::vector<std::uint32_t> side_a{0, 3};
   const std::vector<std::uint32_t> side_b{1, 2};
@@ -115,6 +136,9 @@ int write(const std::string& folder) {
       {"gelu_b_once", gelu_b().record({1})},
       {"gelu_b_twice_as_many", mlp("gelu_128", "b", true, kProduct, 128).record(side_b)},
       {"gelu_a_without_meter", gelu_a().record({})},
+      {"gelu_a_on_processor", on_processor(gelu_a().record(side_a))},
+      {"gelu_a_cut_short", without_replay(gelu_a().record(side_a))},
+      {"gelu_b_cut_short", without_replay(gelu_b().record(side_b))},
       {"gelu_b_slightly_dearer",
        mlp("slightly_dearer", "b", true, {"gemm_tf32", 262.5, 380}).record(side_b)},
       {"tf32_a", precision("a", "highest").record(side_a)},

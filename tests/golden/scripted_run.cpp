@@ -14,6 +14,7 @@ constexpr double kStaticWatts = 120;
 constexpr double kBlockSpread = 0.004;  // relative, of what kernels draw
 constexpr Nanoseconds kMicrosecond = 1'000;
 constexpr Nanoseconds kTick = 100'000'000;  // of the energy counter
+constexpr Nanoseconds kLook = 20'000'000;   // of the sampler at the host's processor time
 
 std::uint32_t hash(const std::string& text) {
   std::uint32_t h = 2166136261u;
@@ -58,6 +59,17 @@ class Meter {
   double joules_ = 0;
   run::Series counter_{run::Source::nvml_energy, {}, {}, {}};
 };
+
+// A program that keeps one core busy: it spins while it waits for the device.
+run::Series processor_time(Nanoseconds begin, Nanoseconds end) {
+  run::Series series{run::Source::host_cpu, {}, {}, {}};
+  for (Nanoseconds time = begin; time <= end; time += kLook) {
+    series.time.push_back(time);
+    series.value.push_back(time - begin);
+    series.uncertainty.push_back(50 * kMicrosecond);
+  }
+  return series;
+}
 
 }  // namespace
 
@@ -241,7 +253,7 @@ run::Block Script::play(std::uint32_t order) const {
     meter.pass(50'000 * kMicrosecond, kStaticWatts);
   }
   block.end = meter.now();
-  block.series = {meter.counter()};
+  block.series = {meter.counter(), processor_time(block.begin, block.end)};
   return block;
 }
 

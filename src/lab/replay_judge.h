@@ -86,7 +86,7 @@ class ReplayJudge {
   std::function<std::vector<Reading>(Nanoseconds)> readings_;
   std::function<Nanoseconds()> budget_;
   std::map<std::uint64_t, Subject> subjects_;
-  Nanoseconds left_ = -1;        // of the budget; -1: no plan yet
+  Nanoseconds left_ = -1;       // of the budget; -1: no plan yet
   std::uint64_t accepted_ = 0;  // of the plan
   Tally tally_;
 };

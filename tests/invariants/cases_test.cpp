@@ -1,7 +1,9 @@
 // What each recorded pair is known to show.
 #include <map>
 #include <optional>
-#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -87,10 +89,17 @@ struct Place {
 };
 
 std::optional<Place> place(const run::Operator& op) {
-  static const std::regex kBlock(R"((?:layers?|blocks)\.(\d+)\.(attention|attn|mlp)\b.*)");
-  std::smatch found;
-  if (!std::regex_search(op.module, found, kBlock)) return std::nullopt;
-  return Place{std::stoi(found[1]), found[2] == "mlp" ? Half::mlp : Half::attention};
+  std::vector<std::string> parts;  // "vit.layers.3.attention.q_proj" by its dots
+  std::istringstream module(op.module);
+  for (std::string part; std::getline(module, part, '.');) parts.push_back(part);
+  for (std::size_t i = 0; i + 2 < parts.size(); ++i) {
+    if (parts[i] != "layers" && parts[i] != "blocks") continue;
+    const std::string& half = parts[i + 2];
+    if (half == "mlp") return Place{std::stoi(parts[i + 1]), Half::mlp};
+    if (half == "attention" || half == "attn")
+      return Place{std::stoi(parts[i + 1]), Half::attention};
+  }
+  return std::nullopt;
 }
 
 TEST(Cases, EveryEncoderBlockSplits) {

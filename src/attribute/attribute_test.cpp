@@ -4,10 +4,8 @@
 #include <cmath>
 
 #include <gmock/gmock.h>
-#include <rapidcheck/gtest.h>
 
-#include "attribute/ledger.h"
-#include "attribute/simulated_board.h"
+#include "attribute/test_program.h"
 
 namespace joulediff::attribute {
 namespace {
@@ -16,39 +14,8 @@ using run::Pass;
 using testing::Contains;
 using testing::Field;
 
-Program transformer() {
-  Program program;
-  program.loads.push_back({"embedding", 40 * kMicrosecond, 90});
-  for (int layer = 0; layer < 4; ++layer) {
-    program.loads.push_back({"view", 0, 0, false, true});
-    program.loads.push_back({"norm", 145 * kMicrosecond, 240});
-    program.loads.push_back({"qkv", 450 * kMicrosecond, 430});
-    program.loads.push_back({"attention", 200 * kMicrosecond, 355});
-    program.loads.push_back({"gelu", 283 * kMicrosecond, 260});
-    program.loads.push_back({"proj", 410 * kMicrosecond, 418});
-    program.loads.push_back({"add", 60 * kMicrosecond, 230, false});
-  }
-  program.loads.push_back({"head", 3300 * kMicrosecond, 278});
-  return program;
-}
-
-Energy line(const Ledger& ledger, Line which) {
-  EXPECT_TRUE(ledger.line(which)) << name(which) << " is not known";
-  return ledger.line(which).value_or(Energy{Joules(NAN), Joules(NAN), Joules(NAN)});
-}
-
-double sum_of_lines(const Ledger& ledger) {
-  double sum = 0;
-  for (const auto& energy : ledger.lines) sum += energy ? energy->joules.value : 0;
-  return sum;
-}
-
 bool covers(const Energy& energy, double truth) {
   return energy.low.value <= truth && truth <= energy.high.value;
-}
-
-bool says(const Diagnostics& diagnostics, const std::string& rule) {
-  return std::ranges::any_of(diagnostics, [&](const auto& d) { return d.rule == rule; });
 }
 
 TEST(Attribute, EveryOperatorIsWithinItsIntervalAndTheLedgerCloses) {
@@ -330,119 +297,6 @@ TEST(Attribute, ALongTraceIsQuick) {
   EXPECT_EQ(result->recognised, 1);
   RecordProperty("milliseconds", static_cast<int>(1e3 * took.count()));
   EXPECT_LT(took.count(), 2.0);  // 50 ms in an optimised build on a quiet machine
-}
-
-TEST(Attribute, WithoutOneKnownOperatorTheirLineIsUnknownNotZero) {
-  Program program = transformer();
-  Recording recording = Player(program).play();
-  recording.run.blocks[0].replays.clear();
-  const auto result = attribute(recording.run);
-  ASSERT_TRUE(result);
-  EXPECT_FALSE(result->ledger.line(Line::operators)) << "views are known, and cost nothing";
-  EXPECT_NEAR(sum_of_lines(result->ledger), result->ledger.total.joules.value, 1e-9);
-}
-
-// A program that pauses now and then: the gap's two blocks differ by more than their mean.
-TEST(Attribute, WhatCannotBeNegativeHasNoNegativeInterval) {
-  Program program = transformer();
-  run::Run run = Player(program).play().run;
-  program.gap = 100 * kMicrosecond;
-  program.loads.resize(27);
-  run.blocks.push_back(Player(program).play().run.blocks[0]);
-  const auto result = attribute(run);
-  ASSERT_TRUE(result);
-  const Ledger& ledger = result->ledger;
-  const Energy gap = line(ledger, Line::launch_gap);
-  EXPECT_EQ(gap.low, Joules(0));
-  EXPECT_GT(gap.high.value, 2 * gap.joules.value);
-  for (const Line which : {Line::operators, Line::static_busy, Line::waiting, Line::idle})
-    EXPECT_GE(line(ledger, which).low, Joules(0)) << name(which);
-  EXPECT_LT(line(ledger, Line::unattributed).low, Joules(0)) << "signed";
-}
-
-// The host beside a board: the same board ledger, and one of the host's own with no line made up.
-TEST(Attribute, TheHostIsALedgerOfItsOwn) {
-  const Program program = transformer();
-  Recording recording = Player(program).play();
-  const auto alone = attribute(recording.run);
-  run::Block& block = recording.run.blocks[0];
-  run::Series cpu{run::Source::host_cpu, {}, {}, {}};  // one core and a half
-  for (Nanoseconds t = 0; t < block.end; t += 20 * kMillisecond) {
-    cpu.time.push_back(t);
-    cpu.value.push_back(t + t / 2);
-  }
-  block.series.push_back(cpu);
-  const auto result = attribute(recording.run);
-  ASSERT_TRUE(alone && result);
-  EXPECT_TRUE(alone->beside.empty());
-  EXPECT_EQ(result->meter.boundary, Boundary::board);
-  for (std::size_t i = 0; i < kLines; ++i) {
-    EXPECT_EQ(result->ledger.lines[i]->joules, alone->ledger.lines[i]->joules);
-    EXPECT_EQ(result->ledger.lines[i]->low, alone->ledger.lines[i]->low);
-  }
-  EXPECT_EQ(result->per_work_unit.joules, alone->per_work_unit.joules);
-
-  ASSERT_EQ(result->beside.size(), 1u);
-  const Ledger& host = result->beside.front();
-  double seconds = 0;
-  for (const run::Step& one : block.steps) seconds += to_seconds(one.end - one.begin).value;
-  seconds /= static_cast<double>(block.steps.size());
-  const double truth = 1.5 * meter::kBusyCore.middle.value * seconds;
-  EXPECT_EQ(host.boundary, Boundary::host);
-  EXPECT_EQ(host.total.standing, Standing::modelled);
-  EXPECT_NEAR(host.total.joules.value, truth, 0.005 * truth);
-  EXPECT_EQ(line(host, Line::unattributed).joules, host.total.joules);
-  EXPECT_EQ(std::ranges::count_if(host.lines, [](const auto& known) { return !known; }), 6)
-      << "nothing but the rest is known";
-  EXPECT_FALSE(host.busy_time);
-}
-
-TEST(Attribute, ABlockWithoutProcessorTimeLeavesTheHostsOfTheOthers) {
-  const Program program = transformer();
-  Recording recording = Player(program).play();
-  recording.run.blocks.push_back(recording.run.blocks[0]);
-  run::Block& block = recording.run.blocks[1];
-  run::Series cpu{run::Source::host_cpu, {}, {}, {}};
-  for (Nanoseconds t = 0; t < block.end; t += 20 * kMillisecond) {
-    cpu.time.push_back(t);
-    cpu.value.push_back(t);
-  }
-  block.series.push_back(cpu);
-  const auto result = attribute(recording.run);
-  ASSERT_TRUE(result);
-  EXPECT_EQ(result->blocks.size(), 2u);
-  ASSERT_EQ(result->beside.size(), 1u);
-  EXPECT_NEAR((result->beside[0].total.joules / result->beside[0].step_time).value,
-              meter::kBusyCore.middle.value, 1e-6);
-  EXPECT_TRUE(says(result->diagnostics, "attribute.host_left_out"));
-}
-
-// Whatever a step was and whatever its operators cost: the lines sum to the total.
-RC_GTEST_PROP(Ledger, LinesAlwaysSumToTheTotal, ()) {
-  const auto number = [](double scale) {
-    return scale * static_cast<double>(*rc::gen::inRange(0, 1'000'000)) * 1e-6;
-  };
-  StepView view;
-  view.total = Energy::around(Joules(number(500)), Joules(number(5)), Standing::measured);
-  for (std::optional<double>* seconds :
-       {&view.busy, &view.waiting, &view.launch_gap, &view.idle, &view.overlapped})
-    if (*rc::gen::arbitrary<bool>()) *seconds = number(1);
-  std::vector<UnitCost> units(*rc::gen::inRange<std::size_t>(0, 20));
-  for (UnitCost& unit : units) {
-    unit = {
-        *rc::gen::arbitrary<bool>(),          number(10) - 1,    number(1), number(1), number(1),
-        *rc::gen::inRange<std::size_t>(0, 4), Standing::replayed};
-    view.usage.push_back({number(3), number(1), number(1), number(1)});
-  }
-  const meter::StaticPower floor{Watts(number(200)), Watts(number(10)), "drawn"};
-  const Ledger ledger = *costs(view, units, floor, {}).ledger;
-  double scale = ledger.total.joules.value;
-  for (const auto& energy : ledger.lines) {
-    if (!energy) continue;
-    scale += std::abs(energy->joules.value);
-    RC_ASSERT(energy->low <= energy->joules && energy->joules <= energy->high);
-  }
-  RC_ASSERT(std::abs(sum_of_lines(ledger) - ledger.total.joules.value) <= 1e-9 * scale);
 }
 
 }  // namespace

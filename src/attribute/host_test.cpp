@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "attribute/attribute.h"
+#include "attribute/test_program.h"
 
 namespace joulediff::attribute {
 namespace {
@@ -88,17 +89,6 @@ run::Run record(const std::vector<Work>& program) {
   block.series.push_back(process.series());
   run.blocks.push_back(block);
   return run;
-}
-
-Energy line(const Ledger& ledger, Line which) {
-  EXPECT_TRUE(ledger.line(which)) << name(which) << " is not known";
-  return ledger.line(which).value_or(Energy{Joules(NAN), Joules(NAN), Joules(NAN)});
-}
-
-double sum_of_lines(const Ledger& ledger) {
-  double sum = 0;
-  for (const auto& energy : ledger.lines) sum += energy ? energy->joules.value : 0;
-  return sum;
 }
 
 TEST(Host, ReplayedOperatorsAndTheRestOfTheStep) {

@@ -1,6 +1,8 @@
 #include "rules/inputs.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 #include <vector>
@@ -115,20 +117,43 @@ struct Shared {
   std::uint64_t equal = 0;
 };
 
-using Key = std::pair<std::uint64_t, value::Lanes>;  // of elements and their multiset
-std::set<Key> keys_of(const run::Run& run) {
-  std::set<Key> keys;
-  for (const run::Tensor& tensor : run.tensors) {
-    if (tensor.role != run::Role::parameter) continue;
-    keys.emplace(tensor.fingerprint.count, tensor.fingerprint.own);
-    keys.emplace(tensor.fingerprint.count, tensor.fingerprint.bf16);
+// The weights of a run, to be asked for one of another.
+class Weights {
+ public:
+  explicit Weights(const run::Run& run) {
+    for (const run::Tensor& tensor : run.tensors) {
+      if (tensor.role != run::Role::parameter) continue;
+      exact_.emplace(tensor.fingerprint.count, tensor.fingerprint.own);
+      exact_.emplace(tensor.fingerprint.count, tensor.fingerprint.bf16);
+      by_count_.emplace(tensor.fingerprint.count, &tensor.fingerprint);
+    }
   }
-  return keys;
-}
+
+  bool has(const value::Fingerprint& print) const {
+    if (exact_.contains({print.count, print.own}) || exact_.contains({print.count, print.bf16}))
+      return true;
+    const auto [first, last] = by_count_.equal_range(print.count);
+    return std::any_of(first, last, [&](const auto& known) { return near(print, *known.second); });
+  }
+
+ private:
+  // Weights that some steps of training have moved apart by rounding. Those of another seed have
+  // other extremes.
+  static bool near(const value::Fingerprint& x, const value::Fingerprint& y) {
+    const double scale = 1e-3 * std::max(x.rms, y.rms);
+    const double reach = 10 * scale;
+    return std::abs(x.mean - y.mean) <= scale && std::abs(x.rms - y.rms) <= scale &&
+           std::abs(x.l4 - y.l4) <= scale && std::abs(x.min - y.min) <= reach &&
+           std::abs(x.max - y.max) <= reach;
+  }
+
+  std::set<std::pair<std::uint64_t, value::Lanes>> exact_;  // elements and their multiset
+  std::multimap<std::uint64_t, const value::Fingerprint*> by_count_;
+};
 
 Shared shared_weights(const run::Run& run, const run::Run& other) {
-  const std::set<Key> keys = keys_of(other);
-  std::set<Key> counted;  // the views of one weight count once
+  const Weights known(other);
+  std::set<std::pair<std::uint64_t, value::Lanes>> counted;  // views of one weight count once
   Shared shared;
   for (const run::Tensor& tensor : run.tensors) {
     const value::Fingerprint& print = tensor.fingerprint;
@@ -136,8 +161,7 @@ Shared shared_weights(const run::Run& run, const run::Run& other) {
     if (tensor.role != run::Role::parameter || print.distinct < 3) continue;
     if (!counted.emplace(print.count, print.own).second) continue;
     shared.all += print.count;
-    if (keys.contains({print.count, print.own}) || keys.contains({print.count, print.bf16}))
-      shared.equal += print.count;
+    if (known.has(print)) shared.equal += print.count;
   }
   return shared;
 }

@@ -284,6 +284,8 @@ TEST(Weights, OfAnotherSeedAreTold) {
       weight.role = run::Role::parameter;
       weight.fingerprint.bf16 = {seed + i, 9};
       weight.fingerprint.distinct = 3;
+      weight.fingerprint.rms = weight.fingerprint.l4 = 1;
+      weight.fingerprint.max = 3 + 0.1 * (seed + i);
       run.tensors.push_back(weight);
     }
     run::Tensor bias = input(0);  // zeros, whatever the seed
@@ -302,6 +304,15 @@ TEST(Weights, OfAnotherSeedAreTold) {
   EXPECT_EQ(find(comparable(with_weights(100), with_weights(101)), "rules.weights"), nullptr)
       << "three of four are equal";
   EXPECT_EQ(find(comparable(good(), with_weights(100)), "rules.weights"), nullptr);
+  run::Run trained = with_weights(100);  // a few steps, in another order of additions
+  for (run::Tensor& tensor : trained.tensors) {
+    if (tensor.fingerprint.distinct != 3) continue;
+    tensor.fingerprint.own[1] += 77;
+    tensor.fingerprint.bf16[1] += 77;
+    tensor.fingerprint.mean += 1e-5;
+    tensor.fingerprint.max += 1e-4;
+  }
+  EXPECT_EQ(find(comparable(with_weights(100), trained), "rules.weights"), nullptr);
 }
 
 TEST(Inputs, ParametersAreNoInputs) {

@@ -38,4 +38,4 @@ if __name__ == "__main__":
     elif kind == "endless":
         forwards("gelu_new", 1_000_000)
     else:
-        forwards(kind, 60, seed=int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+        forwards(kind, 400, seed=int(sys.argv[2]) if len(sys.argv) > 2 else 0)

@@ -124,14 +124,14 @@ Recognition recognise(const run::Run& run, const run::Block& block, const Templa
     for (std::size_t k = 0; k < members.size(); ++k) {
       if (positions[k] == kUnmatched) continue;
       const auto position = static_cast<std::size_t>(positions[k]);
+      const std::size_t laps = position / places.size();  // whole steps before this one
       const std::size_t here = position % places.size();
       const std::size_t i = members[k];
       const double seconds = to_seconds(trace.duration[i]).value;
       result.op[i] = step.op[places[here]];
       busy += seconds;
       if (lap > 0)
-        marks.push_back({trace.start[i],
-                         static_cast<double>(position / places.size()) + before[here] / lap,
+        marks.push_back({trace.start[i], static_cast<double>(laps) + before[here] / lap,
                          step.seconds[places[here]] / lap, seconds});
     }
     // The busiest stream tells how far the run is.

@@ -157,6 +157,7 @@ TEST(ReplayServer, AnswersAConnectionAndTalliesIt) {
   ask("plan 1\nrepl");  // a line may come in pieces
   usleep(20'000);
   ask("ay 4 0 100000000 10\n");
+  EXPECT_EQ(hear(), "replay 1");
   EXPECT_EQ(hear(), "more 5");
   ask("replay 4 100000000 1200000000 10\n");
   EXPECT_EQ(hear(), "enough");

@@ -35,6 +35,7 @@ bool get_ids(Unpacker& in, std::vector<std::uint64_t>& ids) {
 template <class T>
 bool get_array(std::string_view payload, std::vector<T>& all) {
   if (payload.size() % sizeof(T) != 0) return false;
+  if (payload.empty()) return true;  // nothing to copy, from or to nowhere
   const std::size_t before = all.size();
   all.resize(before + payload.size() / sizeof(T));
   std::memcpy(all.data() + before, payload.data(), payload.size());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "diagnose/place.h"
 
 namespace joulediff::report {
 
@@ -56,14 +57,9 @@ std::string with_interval(const Energy& energy) {
                      format(energy.high));
 }
 
+// From the package on; a path in the user's own tree stays whole.
 std::string line_of(const diagnose::Place& place) {
-  // From the package on; a path in the user's own tree stays whole.
-  std::string_view file = place.file;
-  for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(folder);
-    if (at != std::string_view::npos) file.remove_prefix(at + folder.size());
-  }
-  return fmt::format("{}:{}", file, place.line);
+  return fmt::format("{}:{}", diagnose::within_packages(place.file), place.line);
 }
 
 std::string text(const diagnose::Place& place) {

@@ -159,12 +159,17 @@ class _OutermostModule:
     def __init__(self, torch):
         self._class = torch.nn.Module
         self._seen = set()
+        self._over = False
         self._depth = threading.local()
 
     def arm(self):
+        torch = sys.modules["torch"]
         original = self._original = self._class.__call__
 
         def __call__(module, *args, **kwargs):  # noqa: N807
+            # A compiled module keeps what it was made from, us too: also when the search is over.
+            if self._over or torch.compiler.is_compiling():
+                return original(module, *args, **kwargs)
             depth = getattr(self._depth, "value", 0)
             if depth == 0 and self._outermost(module):
                 return module(*args, **kwargs)  # now through its class
@@ -191,15 +196,18 @@ class _OutermostModule:
         return True
 
     def _disarm(self):
+        self._over = True
         if self._class.__call__ is self._patched:
             self._class.__call__ = self._original
 
 
 def _watch_class(kind, root):
+    torch = sys.modules["torch"]
     own = vars(kind).get("__call__")
 
     def __call__(module, *args, **kwargs):  # noqa: N807
-        if module is root:
+        # A compiler that traces us must find the program and nothing else: no step begins there.
+        if module is root and not torch.compiler.is_compiling():
             enter()
             if state.recording is None or not state.recording.active or state.taken:
                 _restore(kind, own, __call__)

@@ -255,3 +255,35 @@ def test_schedule():
     assert list(passes) == [0, 1, 0, 0, 3, 3, 3, 3, 3]
     assert list(_recording.schedule(("trace",), 2, 0.0)) == [0, 0, 0, 3, 3]
     assert list(_recording.schedule(("replay",), 2, 0.0)) == [0]
+
+
+COMPILED = """
+    import time
+
+    import torch
+
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc1, self.fc2 = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+
+        def forward(self, x):
+            return self.fc2(torch.nn.functional.gelu(self.fc1(x)))
+
+    torch.manual_seed(0)
+    model = Model().eval()
+    compiled = torch.compile(model, backend="eager")
+    x = torch.randn(4, 8)
+    with torch.no_grad():
+        for _ in range(60):
+            y = compiled(x)
+            time.sleep(0.01)
+        print(torch.equal(y, model(x)))
+"""
+
+
+def test_a_compiled_program_has_the_steps_that_it_makes(tmp_path):
+    [got], out = run(tmp_path / "a", COMPILED, JOULEDIFF_STEPS="10", JOULEDIFF_TRACE_SECONDS="5")
+    assert out.startswith("True") and "recording_failed" not in got.diagnostics()
+    assert got.passes()[:7] == [0, 1, 2, 2, 2, 0, 0] and len(got.passes()) <= 61
+    assert len(got.operators) >= 3

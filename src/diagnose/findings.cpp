@@ -84,6 +84,11 @@ std::vector<Finding> fold(const Inputs& inputs, const std::vector<Group>& groups
     finding.advice = std::move(one.answer.advice);
     measure(inputs, finding, operators_of(comparison.regions, one.regions, Side::a),
             operators_of(comparison.regions, one.regions, Side::b), one.level);
+    // A saving that may be none is no waste, whatever its regions' ratio says.
+    if (finding.saving.low.value <= 0) {
+      finding.outcome = Outcome::undecided;
+      for (const std::size_t i : one.regions) comparison.regions[i].outcome = Outcome::undecided;
+    }
     if (finding.share_of_run >= kLeastShare) {
       findings.push_back(std::move(finding));
     } else {

@@ -113,11 +113,12 @@ std::string regions(const Page& page) {
                   kWidth);
   for (std::size_t i = 0; i < std::min(rows.size(), page.top); ++i) {
     const diagnose::RegionResult& first = page.comparison->regions[rows[i].regions.front()];
-    const bool known = !std::isnan(rows[i].joules_a + rows[i].joules_b);
-    table.add({region_id(first), std::to_string(rows[i].regions.size()),
-               format(Joules(rows[i].joules_a)), format(Joules(rows[i].joules_b)),
-               known ? with_sign(first.difference.value) : "unknown", verdict_cell(first),
-               does(*page.a.run, first.a), does(*page.b->run, first.b)});
+    const double a = rows[i].joules_a, b = rows[i].joules_b;
+    const bool known = !std::isnan(a + b);
+    const double larger = std::max(a, b);
+    table.add({region_id(first), std::to_string(rows[i].regions.size()), format(Joules(a)),
+               format(Joules(b)), !known ? "unknown" : with_sign(larger > 0 ? (b - a) / larger : 0),
+               verdict_cell(first), does(*page.a.run, first.a), does(*page.b->run, first.b)});
   }
   out += table.text("  ");
   if (rows.size() > page.top)

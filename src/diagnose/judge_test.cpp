@@ -77,6 +77,12 @@ TEST(Verdict, TooSmallASavingIsNoFinding) {
 }
 
 // Twelve layers with the same signature are one measurement: Holm must not punish them.
+TEST(Verdict, ASavingThatMayBeNoneIsNoWaste) {
+  EXPECT_EQ(verdict(5, 1e-3, true, {0.98, 1.02}), Outcome::waste);
+  // The ratio is still sure, both sides' blocks pooled; the joules of each side alone are not.
+  EXPECT_EQ(verdict(5, 1e-3, true, {0.95, 1.05}), Outcome::undecided);
+}
+
 TEST(Verdict, RepeatedRegionsAreOneTest) {
   std::vector<Call> a, b;
   std::vector<std::pair<std::size_t, std::size_t>> sizes;

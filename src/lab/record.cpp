@@ -165,7 +165,7 @@ class Recording {
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(folder.path().string(), left_behind.strangers);
     left_behind.order = block;
-    return add_block(recorded.run, std::move(left_behind));
+    return add_launch(recorded.run, std::move(left_behind));
   }
 
   static std::string without_values(const std::string& passes) {

@@ -15,8 +15,8 @@ struct Installation {
 // In JOULEDIFF_HOME where it is set, else where the running program says.
 Result<Installation> find_installation();
 
-// With PREFIX/bin/joulediff as the program: PREFIX/lib and PREFIX/python (a build tree or a bundle),
-// else the Python package that pip installed with the program.
+// With PREFIX/bin/joulediff as the program: PREFIX/lib and PREFIX/python (a build tree or a
+// bundle), else the Python package that pip installed with the program.
 Result<Installation> installation_of(const std::filesystem::path& program);
 
 }  // namespace joulediff::lab

@@ -74,7 +74,9 @@ TEST_F(Installed, WhatIsMissingIsNamed) {
   EXPECT_THAT(found.error().message, HasSubstr("JOULEDIFF_HOME"));
 }
 
-TEST_F(Installed, InThisBuildTree) { EXPECT_TRUE(find_installation()); }
+TEST_F(Installed, InThisBuildTree) {
+  EXPECT_TRUE(find_installation());
+}
 
 TEST_F(Installed, HomeComesFirst) {
   setenv("JOULEDIFF_HOME", prefix_.c_str(), 1);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL  // no library to link
 #include <xxhash.h>
 
 #include "base/file.h"

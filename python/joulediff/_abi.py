@@ -4,8 +4,10 @@ Nothing here raises once the library is loaded: the recorder is noexcept and swi
 """
 
 import ctypes
+import functools
 import json
 import os
+import sys
 
 WARMUP, VALUES, ORDER, TRACE, REPLAY = range(5)
 COMPUTED, INPUT, PARAMETER, CONSTANT = range(4)
@@ -88,6 +90,12 @@ class Recorder:
         self._raw_operator(index, name.encode(), ins, len(inputs), outs, len(outputs), text)
 
 
+@functools.cache
+def _tell(what):
+    """Once, on stderr: there is no recorder to tell it."""
+    print(f"joulediff: {what}", file=sys.stderr)
+
+
 def load():
     """The recorder, or None where the environment asks for no recording or it cannot be had."""
     path = os.environ.get("JOULEDIFF_LIBRARY")
@@ -95,6 +103,7 @@ def load():
         return None
     try:
         recorder = Recorder(ctypes.CDLL(path))
-    except (OSError, AttributeError):
+    except (OSError, AttributeError) as error:
+        _tell(f"cannot load {path}: {error}; this process is not recorded")
         return None
     return recorder if recorder.active() == ABI else None

@@ -10,7 +10,7 @@ import sys
 import time
 import traceback
 
-from joulediff import _abi, _settings
+from joulediff import _abi, _launcher, _settings
 from joulediff._mode import synchronize
 from joulediff._order import Order
 from joulediff._replay import Replay
@@ -84,6 +84,7 @@ class Recording:
             place = f" at {os.path.basename(where[0].filename)}:{where[0].lineno}" if where else ""
             text = f"{type(error).__name__}: {error}{place}"
             self._recorder.diagnostic("error", "recording_failed", text[:600])
+            _launcher.done()
 
     def _survive(self, function, *args):
         if os.getpid() != self._pid:  # a forked child has our state, but is not the recording
@@ -237,3 +238,4 @@ class Recording:
                 self._recorder.diagnostic("warning", "settings_changed", ", ".join(changed)[:600])
         self._recorder.flush()
         self.active = False
+        _launcher.done()

@@ -27,6 +27,7 @@ using nlohmann::ordered_json;
 struct Options {
   std::string output;
   std::vector<std::string> pair;
+  std::string recover;
   std::string region, label;
   std::optional<std::string> work;
   std::string passes = "values,order,trace,replay";
@@ -34,7 +35,7 @@ struct Options {
   unsigned steps = 10;
   double trace_seconds = 3;
   unsigned blocks = 0;  // 0: 4 for a pair, else 2
-  bool keep_spool = false, force = false, quiet = false, json = false;
+  bool stop = false, keep_spool = false, force = false, quiet = false, json = false;
 };
 
 tl::unexpected<Error> usage(std::string message) {
@@ -121,10 +122,22 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
     return usage("--passes " + given.passes + " is not a list out of values,order,trace,replay");
   options.settings = {given.region, given.steps, given.trace_seconds, given.passes};
   options.label = given.label;
+  options.stop = given.stop;
   options.keep_spool = given.keep_spool;
   options.force = given.force;
   options.quiet = given.quiet || given.json;
   return options;
+}
+
+Result<lab::RecordReport> recovered(const Options& given, const std::vector<std::string>& command) {
+  if (given.output.empty() || !command.empty())
+    return usage("--recover takes the folder that a recording left, and -o A.jd, and no program");
+  return lab::recover({given.recover, given.output, given.keep_spool, given.force});
+}
+
+Result<lab::RecordReport> recorded(const Options& given, const std::vector<std::string>& command) {
+  JD_ASSIGN(const lab::RecordOptions options, checked(given, command));
+  return lab::record(options);
 }
 
 std::size_t steps_of(const run::Run& run, run::Pass pass) {
@@ -217,7 +230,8 @@ void add_record(CLI::App& app, Context& context) {
   auto* verb = app.add_subcommand("record", "Record a program, or two of them as a pair");
   verb->footer(
       "joulediff record -o A.jd [options] -- CMD...\n"
-      "joulediff record --pair A.jd B.jd [options] -- CMD_A... --- CMD_B...");
+      "joulediff record --pair A.jd B.jd [options] -- CMD_A... --- CMD_B...\n"
+      "joulediff record --recover A.jd.PID.spool -o A.jd");
   verb->add_option("-o,--output", given->output, "the run file to write");
   verb->add_option("--pair", given->pair, "the two run files of a pair, recorded in turns")
       ->expected(2);
@@ -236,14 +250,20 @@ void add_record(CLI::App& app, Context& context) {
                    "processes in all (default: 4 for a pair, else 2); a spread needs 2 a side")
       ->check(CLI::Range(1U, 1000U));
   verb->add_option("--passes", given->passes, "passes to make")->capture_default_str();
+  verb->add_flag("--stop", given->stop,
+                 "end the program when its passes are made: for servers, which never end");
+  verb->add_option("--recover", given->recover,
+                   "make the run of what a recording left that was killed: its folder")
+      ->excludes("--pair");
   verb->add_flag("--keep-spool", given->keep_spool, "keep what the recorder wrote");
   verb->add_flag("--force", given->force, "replace existing run files");
   verb->add_flag("--quiet", given->quiet, "neither progress nor summary");
   verb->add_flag("--json", given->json, "the summary as JSON, as the last line of stdout");
   verb->callback([given, &context] {
     context.chosen = [given, &context]() -> Result<ExitCode> {
-      JD_ASSIGN(const lab::RecordOptions options, checked(*given, context.command));
-      JD_ASSIGN(const lab::RecordReport report, lab::record(options));
+      JD_ASSIGN(const lab::RecordReport report, given->recover.empty()
+                                                    ? recorded(*given, context.command)
+                                                    : recovered(*given, context.command));
       if (given->json) JD_TRY(print(dumped(as_json(report)) + "\n"));
       if (!given->json && !given->quiet) JD_TRY(print(as_text(report)));
       return ExitCode::fine;

@@ -50,6 +50,7 @@ constexpr std::size_t kUserTime = 10;
 constexpr std::size_t kSystemTime = 11;
 constexpr std::size_t kChildrenUserTime = 12;
 constexpr std::size_t kChildrenSystemTime = 13;
+constexpr std::size_t kStart = 19;
 
 Nanoseconds from_ticks(std::int64_t ticks) {
   static const std::int64_t per_second = std::max(1L, sysconf(_SC_CLK_TCK));
@@ -96,21 +97,36 @@ std::multimap<pid_t, pid_t> children_by_parent() {
   return children;
 }
 
+// In ticks since boot; none: the process is gone.
+std::optional<std::int64_t> start_of(pid_t pid) {
+  const std::vector<std::int64_t> fields = stat_fields(pid);
+  if (fields.size() <= kStart) return std::nullopt;
+  return fields[kStart];
+}
+
 }  // namespace
 
 void ProcessTree::find_members() {
-  members_ = {root_};
   std::multimap<pid_t, pid_t> table;
   if (!kernel_lists_children()) table = children_by_parent();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (kernel_lists_children()) {
-      const std::vector<pid_t> children = children_of(members_[i]);
-      members_.insert(members_.end(), children.begin(), children.end());
-    } else {
-      const auto [begin, end] = table.equal_range(members_[i]);
-      for (auto child = begin; child != end; ++child) members_.push_back(child->second);
-    }
-  }
+  const auto children = [&table](pid_t pid) {
+    if (kernel_lists_children()) return children_of(pid);
+    std::vector<pid_t> all;
+    const auto [begin, end] = table.equal_range(pid);
+    for (auto child = begin; child != end; ++child) all.push_back(child->second);
+    return all;
+  };
+  members_ = {root_};
+  if (const auto root_start = start_of(root_))
+    for (pid_t child : children(getpid()))
+      if (child != root_ && start_of(child).value_or(-1) >= *root_start) members_.push_back(child);
+  for (std::size_t i = 0; i < members_.size(); ++i)
+    for (pid_t child : children(members_[i])) members_.push_back(child);
+}
+
+std::vector<pid_t> ProcessTree::members() {
+  find_members();
+  return members_;
 }
 
 Nanoseconds ProcessTree::processor_time() {
@@ -120,6 +136,16 @@ Nanoseconds ProcessTree::processor_time() {
   if (alive < last_) ended_ += last_ - alive;
   last_ = alive;
   return ended_ + alive;
+}
+
+std::string command_of(pid_t pid) {
+  constexpr std::size_t kLongest = 120;
+  const std::string folder = "/proc/" + std::to_string(pid);
+  std::string line = first_line(folder + "/cmdline");  // arguments end with a zero byte
+  while (!line.empty() && line.back() == '\0') line.pop_back();
+  std::replace(line.begin(), line.end(), '\0', ' ');
+  if (line.empty()) line = first_line(folder + "/comm");
+  return line.size() <= kLongest ? line : line.substr(0, kLongest) + "...";
 }
 
 HostInfo host_info() {

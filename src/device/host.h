@@ -19,12 +19,17 @@ struct HostInfo {
 };
 HostInfo host_info();
 
-// Processor time of a process, its descendants and those that have ended, in nanoseconds since the
-// root's start. Never falls.
+// A process and its descendants. Those whose parents have ended are followed where they came to
+// this process (PR_SET_CHILD_SUBREAPER): a child of ours that is younger than the root is the
+// tree's.
 class ProcessTree {
  public:
   explicit ProcessTree(pid_t root) : root_(root) {}
+  // Of all of them and of those that have ended, in nanoseconds since the root's start. Never
+  // falls.
   Nanoseconds processor_time();
+  // The root first; those that have ended, but are not yet waited for, too.
+  std::vector<pid_t> members();
 
  private:
   void find_members();
@@ -35,6 +40,9 @@ class ProcessTree {
   Nanoseconds last_ = 0;   // what the processes alive at the last read had used
   Nanoseconds ended_ = 0;  // used by processes that left no trace of it
 };
+
+// The command line of a process, cut to a line; its name where it has none; empty: it is gone.
+std::string command_of(pid_t pid);
 
 // Energy of the processor packages (RAPL), where the kernel lets us read it.
 class Rapl {

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <time.h>
@@ -60,6 +62,60 @@ TEST(ProcessTree, CountsThreadsChildrenAndTheEnded) {
   EXPECT_GE(tree.processor_time(), alive);  // a zombie keeps its time
   waitpid(root, nullptr, 0);
   EXPECT_GE(tree.processor_time(), alive);  // and so does nothing at all
+}
+
+// A daemon comes to its reaper when its parents have ended; what was the reaper's before is not the
+// tree's.
+TEST(ProcessTree, FollowsTheOrphansThatComeToUs) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  int ready[2], go[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(go), 0);
+  char byte = 0;
+  const auto stay = [&] {
+    (void)!write(ready[1], "x", 1);
+    (void)!read(go[0], &byte, 1);
+    _exit(0);
+  };
+  const pid_t stranger = fork();
+  if (stranger == 0) stay();
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  usleep(30'000);  // the kernel counts starts in ticks of 10 ms
+  const pid_t root = fork();
+  if (root == 0) {
+    if (fork() > 0) _exit(0);
+    setsid();
+    burn(30 * kMillisecond);
+    stay();
+  }
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(root), &info, WEXITED | WNOWAIT);
+  ProcessTree tree(root);
+  const std::vector<pid_t> members = tree.members();
+  ASSERT_EQ(members.size(), 2u);
+  EXPECT_EQ(members[0], root);
+  EXPECT_NE(members[1], stranger);
+  const Nanoseconds used = tree.processor_time();
+  EXPECT_GE(used, 30 * kMillisecond);
+  (void)!write(go[1], "xx", 2);
+  for (pid_t pid : {stranger, members[1], root}) EXPECT_EQ(waitpid(pid, nullptr, 0), pid);
+  EXPECT_GE(tree.processor_time(), used);
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST(CommandOf, IsOneLine) {
+  const pid_t pid = fork();
+  if (pid == 0) execl("/bin/sh", "sh", "-c", "sleep 9; :", nullptr);
+  std::string command;
+  for (int i = 0; i < 500 && !command.starts_with("sh "); ++i) {
+    usleep(10'000);
+    command = command_of(pid);
+  }
+  EXPECT_EQ(command, "sh -c sleep 9; :");
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  EXPECT_EQ(command_of(pid), "");
 }
 
 TEST(HostInfo, NamesTheMachine) {

@@ -1,17 +1,25 @@
 #include "lab/launcher.h"
 
-#include <array>
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <map>
+#include <set>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
+#include "device/host.h"
 #include "lab/clock.h"
+#include "lab/journal.h"
 #include "lab/replay_server.h"
 #include "lab/sampler.h"
+#include "spool/spool.h"
 
 extern char** environ;
 
@@ -20,33 +28,22 @@ namespace {
 
 constexpr Nanoseconds kIdleBefore = 500 * kMillisecond;  // the device without our program
 constexpr Nanoseconds kAfter = 200 * kMillisecond;       // the tick after the program's end
-constexpr std::array kOurSignals = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+constexpr Nanoseconds kPatience = 300 * kMillisecond;    // with helpers that see the root's end
+constexpr Nanoseconds kJournalPeriod = kSecond;
 
-// Signals are waited for, not handled: blocked in this thread and so in those it starts. The
-// program gets the mask that was there before.
-class BlockedSignals {
+// While it lives, processes whose parents have ended become our children.
+class Subreaper {
  public:
-  BlockedSignals() {
-    sigemptyset(&ours_);
-    for (int signal : kOurSignals) sigaddset(&ours_, signal);
-    pthread_sigmask(SIG_BLOCK, &ours_, &before_);
+  Subreaper() {
+    prctl(PR_GET_CHILD_SUBREAPER, &before_);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
-  const sigset_t& before() const { return before_; }
-
-  // 0: none within a tenth of a second.
-  int wait() const {
-    const timespec patience{0, 100 * kMillisecond};
-    const int signal = sigtimedwait(&ours_, nullptr, &patience);
-    return signal > 0 ? signal : 0;
-  }
+  ~Subreaper() { prctl(PR_SET_CHILD_SUBREAPER, before_); }
+  Subreaper(const Subreaper&) = delete;
+  Subreaper& operator=(const Subreaper&) = delete;
 
  private:
-  sigset_t ours_{};
-  sigset_t before_{};
+  int before_ = 0;
 };
 
 class SpawnAttributes {
@@ -87,20 +84,160 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return all;
 }
 
-// Waits until `pid` has ended, and leaves it to be waited for. True: we were asked to end it.
-bool wait_for_end(pid_t pid, const BlockedSignals& signals, const std::function<void()>& tick) {
-  int asked = 0;
-  for (;;) {
-    siginfo_t info{};
-    if (waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
-        info.si_pid == pid)
-      return asked > 0;
-    const int signal = signals.wait();
-    if (signal != 0 && signal != SIGCHLD)
-      kill(-pid, ++asked > 1 ? SIGKILL : signal == SIGHUP ? SIGTERM : signal);
-    tick();
+// Signals that end the program, each a grace after the one before.
+class Ending {
+ public:
+  explicit Ending(Nanoseconds grace) : grace_(grace) {}
+  void begin(std::vector<int> signals) {
+    signals_ = std::move(signals);
+    next_ = 0;
   }
+  // The signal that is to be sent now; 0: none.
+  int due() {
+    if (signals_.empty() || now() < next_) return 0;
+    last_ = signals_.front();
+    signals_.erase(signals_.begin());
+    next_ = now() + grace_;
+    return last_;
+  }
+  bool begun() const { return last_ != 0 || !signals_.empty(); }
+  bool spent() const { return signals_.empty(); }
+  bool killed() const { return last_ == SIGKILL; }
+  bool given_up() const { return killed() && spent() && now() >= next_; }
+
+ private:
+  const Nanoseconds grace_;
+  std::vector<int> signals_;
+  Nanoseconds next_ = 0;
+  int last_ = 0;
+};
+
+// Whether a spool holds more than every process with the recorder in it writes.
+bool holds_work(const std::filesystem::path& spool) {
+  constexpr std::size_t kBeginning = 64 * 1024;
+  std::ifstream file(spool, std::ios::binary);
+  std::string bytes(kBeginning, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  spool::Contents contents;
+  return spool::read(bytes, contents) &&
+         (bytes.size() == kBeginning ||
+          std::ranges::any_of(contents.records, [](const spool::Record& record) {
+            return record.type != spool::Type::fact && record.type != spool::Type::clock;
+          }));
 }
+
+// The processes that have written a spool: PID.spool, PID.2.spool, ...
+std::set<pid_t> recording_processes(const std::filesystem::path& folder) {
+  std::set<pid_t> pids;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const pid_t pid = std::atoi(it->path().filename().c_str());
+    if (pid > 0 && it->path().extension() == ".spool" && holds_work(it->path())) pids.insert(pid);
+  }
+  return pids;
+}
+
+// Follows the program until it has ended, all of it.
+class Attendance {
+ public:
+  Attendance(const Launch& launch, const Signals& signals, const ReplayServer& server,
+             Launched& launched)
+      : launch_(launch),
+        signals_(signals),
+        server_(server),
+        launched_(launched),
+        tree_(launched.pid),
+        ending_(launch.grace) {}
+
+  // `keep`: called about ten times a second.
+  void wait(const std::function<void()>& keep) {
+    while (!is_over()) {
+      hear();
+      decide();
+      if (const int signal = ending_.due()) send(signal);
+      keep();
+    }
+  }
+
+ private:
+  bool is_over() { return root_has_ended() && (others().empty() || ending_.given_up()); }
+
+  // Leaves it to be waited for: so long its processor time can be read and its number is its own.
+  bool root_has_ended() {
+    siginfo_t info{};
+    const auto root = static_cast<id_t>(launched_.pid);
+    if (ended_at_ == 0 && (waitid(P_PID, root, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+                           info.si_pid == launched_.pid))
+      ended_at_ = now();
+    return ended_at_ != 0;
+  }
+
+  // The processes but for the root that have not ended; waits for those that came to us and have.
+  std::vector<pid_t> others() {
+    std::vector<pid_t> all = tree_.members();
+    std::erase_if(all, [this](pid_t pid) {
+      return pid == launched_.pid || waitpid(pid, nullptr, WNOHANG) == pid;
+    });
+    return all;
+  }
+
+  void hear() {
+    const int signal = signals_.wait();
+    if (signal == SIGCHLD) others();
+    if (signal == 0 || signal == SIGCHLD) return;
+    if (std::exchange(launched_.interrupted, true))
+      ending_.begin({SIGKILL});
+    else if (signal == SIGINT)
+      ending_.begin({SIGINT});
+    else
+      ending_.begin({SIGTERM, SIGKILL});
+  }
+
+  void decide() {
+    if (launch_.stop && !ending_.begun() && passes_are_made()) {
+      launched_.stopped = true;
+      ending_.begin({SIGINT, SIGTERM, SIGKILL});
+    }
+    if (root_has_ended() && ending_.spent() && !ending_.killed()) end_what_stays();
+  }
+
+  void end_what_stays() {
+    const std::vector<pid_t> stay = others();
+    const Nanoseconds patience = ending_.begun() ? launch_.grace : kPatience;
+    if (stay.empty() || now() - ended_at_ < patience) return;
+    if (!ending_.begun() && now() < launch_.deadline && one_records(stay)) return;
+    for (pid_t pid : stay)
+      launched_.left_behind.push_back(std::to_string(pid) + " (" + device::command_of(pid) + ")");
+    ending_.begin({SIGTERM, SIGKILL});
+  }
+
+  // One of these has something to record, and has not said that it is done.
+  bool one_records(const std::vector<pid_t>& pids) const {
+    const std::set<pid_t> done = server_.done();
+    const std::set<pid_t> recording = recording_processes(launch_.spool);
+    return std::ranges::any_of(
+        pids, [&](pid_t pid) { return recording.contains(pid) && !done.contains(pid); });
+  }
+
+  bool passes_are_made() { return !server_.done().empty() && !one_records(tree_.members()); }
+
+  // To the program's group, and to those that have left it.
+  void send(int signal) {
+    kill(-launched_.pid, signal);
+    for (pid_t pid : others())
+      if (getpgid(pid) != launched_.pid) kill(pid, signal);
+  }
+
+  const Launch& launch_;
+  const Signals& signals_;
+  const ReplayServer& server_;
+  Launched& launched_;
+  device::ProcessTree tree_;
+  Ending ending_;
+  Nanoseconds ended_at_ = 0;  // of the root
+};
 
 void pause_for(Nanoseconds time) {
   const timespec pause{time / kSecond, time % kSecond};
@@ -137,10 +274,11 @@ std::vector<std::string> recording_environment(const Launch& launch,
 }
 
 Result<Launched> launch(const Launch& launch, const Installation& installation,
-                        const device::Board* board) {
-  const BlockedSignals signals;
+                        const device::Board* board, const Signals& signals) {
+  const Subreaper subreaper;
   Launched launched;
   Sampler sampler(board);
+  Journal journal(launch.spool);
   JD_ASSIGN(const auto server, ReplayServer::open([&] {
               return ReplayJudge(
                   board ? board_policy() : host_policy(),
@@ -148,6 +286,7 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
                   launch.replay_budget);
             }));
   launched.begin = now();
+  journal.began(launched.begin, launch.facts);
   pause_for(kIdleBefore);
 
   std::vector<std::string> command = launch.command;
@@ -161,9 +300,14 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
     return fail(ExitCode::environment, "cannot start " + command.front() + ": " +
                                            std::strerror(trouble) + "; check the command after --");
   sampler.watch(launched.pid);
-  launched.interrupted = wait_for_end(launched.pid, signals, launch.tick);
+  Nanoseconds next_entry = 0;
+  Attendance(launch, signals, *server, launched).wait([&] {
+    launch.tick();
+    if (now() < next_entry) return;
+    journal.sampled(sampler.fresh());
+    next_entry = now() + kJournalPeriod;
+  });
   sampler.unwatch();
-  kill(-launched.pid, SIGTERM);  // workers left behind would disturb the next block
 
   int status = 0;
   while (waitpid(launched.pid, &status, 0) < 0 && errno == EINTR) {
@@ -171,8 +315,10 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   launched.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   pause_for(kAfter);
   launched.replay = server->stop();
+  journal.sampled(sampler.fresh());
   launched.series = sampler.stop();
   launched.end = now();
+  journal.ended(launched);
   return launched;
 }
 

@@ -1,8 +1,10 @@
 #include "lab/launcher.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <signal.h>
+#include <span>
 #include <sstream>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,8 +15,10 @@
 #include <gtest/gtest.h>
 
 #include "lab/clock.h"
+#include "lab/journal.h"
 #include "lab/record.h"
 #include "lab/replay_server.h"
+#include "lab/spool_folder.h"
 
 namespace joulediff::lab {
 namespace {
@@ -30,13 +34,21 @@ class Launcher : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Result<Launched> run_shell(const std::string& script, const device::Board* board = nullptr) {
+  Launch plan_of(const std::string& script) const {
     Launch plan;
     plan.command = {"/bin/sh", "-c", script};
     plan.spool = folder_;
     plan.settings = {"module:f", 7, 1.5, "values,order"};
     plan.replay_budget = [] { return kSecond; };
-    return launch(plan, {"/lib/recorder.so", "/python/inject"}, board);
+    plan.grace = 200 * kMillisecond;
+    return plan;
+  }
+  Result<Launched> run_shell(const std::string& script, const device::Board* board = nullptr) {
+    return run(plan_of(script), board);
+  }
+  static Result<Launched> run(const Launch& plan, const device::Board* board = nullptr) {
+    const Signals signals;
+    return launch(plan, {"/lib/recorder.so", "/python/inject"}, board, signals);
   }
   std::string file(const std::string& name) const {
     std::ifstream in(folder_ / name);
@@ -48,6 +60,20 @@ class Launcher : public testing::Test {
     for (const run::Series& series : launched.series)
       if (series.source == source) return &series;
     return nullptr;
+  }
+
+  // A shell's words for a daemon whose parents have ended.
+  static std::string daemon(const std::string& script) {
+    return "setsid sh -c '" + script + "' < /dev/null > /dev/null 2>&1 &";
+  }
+  // Words for becoming a process that has recorded a step.
+  std::string record_step() const {
+    const std::string spool = (folder_ / "template").string();
+    spool::Writer writer;
+    EXPECT_TRUE(writer.open(spool.c_str()));
+    const spool::Step step{};
+    writer.append(spool::Type::step, {reinterpret_cast<const char*>(&step), sizeof step});
+    return "cp " + spool + " $JOULEDIFF_SPOOL/$$.spool; ";
   }
 
   std::filesystem::path folder_;
@@ -78,7 +104,7 @@ TEST_F(Launcher, AProgramThatIsNotThereIsAnError) {
   Launch plan;
   plan.command = {"/no/such/program"};
   plan.spool = folder_;
-  const auto launched = launch(plan, {}, nullptr);
+  const auto launched = launch(plan, {}, nullptr, Signals());
   ASSERT_FALSE(launched);
   EXPECT_THAT(launched.error().message, HasSubstr("/no/such/program"));
 }
@@ -133,6 +159,132 @@ TEST_F(Launcher, CtrlCEndsTheProgramAndKeepsIt) {
   EXPECT_TRUE(launched->interrupted);
   EXPECT_EQ(launched->exit_status, 5);
   EXPECT_EQ(file("kept"), "kept\n");
+}
+
+TEST_F(Launcher, WaitsForADaemonThatRecordsAndCountsItsTime) {
+  const std::string work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; ";
+  const auto launched = run_shell(
+      daemon(record_step() + work + "sleep 0.5; echo kept > " + (folder_ / "kept").string()));
+  ASSERT_TRUE(launched);
+  EXPECT_EQ(file("kept"), "kept\n");
+  EXPECT_TRUE(launched->left_behind.empty());
+  const run::Series* cpu = find(*launched, run::Source::host_cpu);
+  ASSERT_TRUE(cpu);
+  EXPECT_GE(cpu->value.back(), 20 * kMillisecond);
+}
+
+TEST_F(Launcher, EndsADaemonThatDoesNotRecordAndSaysSo) {
+  const auto launched = run_shell(daemon("trap : TERM; while :; do sleep 60; done"));
+  ASSERT_TRUE(launched);
+  ASSERT_FALSE(launched->left_behind.empty());
+  EXPECT_THAT(launched->left_behind.front(), HasSubstr("(sh -c trap : TERM"));
+  const pid_t pid = std::atoi(launched->left_behind.front().c_str());
+  EXPECT_EQ(kill(pid, 0), -1);
+  EXPECT_EQ(launched->exit_status, 0);
+}
+
+TEST_F(Launcher, WaitsForNobodyBeyondItsDeadline) {
+  Launch plan = plan_of(daemon(record_step() + "sleep 60"));
+  plan.deadline = now();
+  const auto launched = run(plan);
+  ASSERT_TRUE(launched);
+  EXPECT_FALSE(launched->left_behind.empty());
+}
+
+TEST_F(Launcher, HelpersThatEndByThemselvesAreNotLeftBehind) {
+  const auto launched = run_shell("sleep 0.05 &");
+  ASSERT_TRUE(launched);
+  EXPECT_TRUE(launched->left_behind.empty());
+}
+
+TEST_F(Launcher, KeepsAJournalOfWhatItReads) {
+  Launch plan = plan_of("sleep 0.1; exit 3");
+  plan.facts = R"({"label":"mine"})";
+  const auto launched = run(plan);
+  ASSERT_TRUE(launched);
+  const JournalContents journal = read_journal(folder_);
+  EXPECT_FALSE(journal.launched.cut);
+  EXPECT_EQ(journal.launched.exit_status, 3);
+  EXPECT_EQ(journal.launched.begin, launched->begin);
+  EXPECT_EQ(journal.launched.end, launched->end);
+  EXPECT_EQ(journal.facts, plan.facts);
+  ASSERT_EQ(journal.launched.series.size(), launched->series.size());
+  for (std::size_t i = 0; i < launched->series.size(); ++i) {
+    EXPECT_EQ(journal.launched.series[i].source, launched->series[i].source);
+    EXPECT_GE(journal.launched.series[i].time.size() + 1, launched->series[i].time.size());
+    EXPECT_TRUE(std::ranges::equal(
+        journal.launched.series[i].value,
+        std::span(launched->series[i].value).first(journal.launched.series[i].value.size())));
+  }
+}
+
+TEST_F(Launcher, AJournalWithoutItsEndIsCut) {
+  {
+    Journal journal(folder_);
+    journal.began(100, "{}");
+    run::Series series{run::Source::nvml_energy, {200, 300}, {1, 2}, {5, 6}, "GPU-a"};
+    journal.sampled({{0, series}});
+    series = {run::Source::nvml_energy, {400}, {3}, {7}, "GPU-a"};
+    journal.sampled({{0, series}});
+    series = {run::Source::nvml_energy, {450}, {0}, {8}, "GPU-a"};
+    journal.sampled({{1, series}});
+  }
+  const Launched launched = read_journal(folder_).launched;
+  EXPECT_TRUE(launched.cut);
+  EXPECT_EQ(launched.exit_status, kUnknownStatus);
+  EXPECT_EQ(launched.begin, 100);
+  EXPECT_EQ(launched.end, 450);
+  ASSERT_EQ(launched.series.size(), 2u);
+  EXPECT_THAT(launched.series[0].time, ElementsAre(200, 300, 400));
+  EXPECT_THAT(launched.series[0].uncertainty, ElementsAre(5, 6, 7));
+  EXPECT_EQ(launched.series[0].channel, "GPU-a");
+  EXPECT_THAT(launched.series[1].value, ElementsAre(0));
+}
+
+TEST_F(Launcher, AFolderIsLockedWhileItIsRecordedInto) {
+  const std::string output = (folder_ / "a.jd").string();
+  std::filesystem::path left;
+  {
+    Result<SpoolFolder> folder = SpoolFolder::make(output);
+    ASSERT_TRUE(folder);
+    left = folder->path();
+    ASSERT_TRUE(folder->make_block(0));
+    ASSERT_TRUE(folder->make_block(10));
+    ASSERT_TRUE(folder->make_block(2));
+    EXPECT_FALSE(left_behind_of(output));
+    EXPECT_THAT(SpoolFolder::open(left).error().message, HasSubstr("still recorded"));
+    folder->keep();
+  }
+  EXPECT_EQ(left_behind_of(output), left.string());
+  EXPECT_FALSE(left_behind_of((folder_ / "other.jd").string()));
+  {
+    Result<SpoolFolder> again = SpoolFolder::open(left);
+    ASSERT_TRUE(again);
+    std::vector<unsigned> orders;
+    for (const auto& [order, path] : again->blocks()) orders.push_back(order);
+    EXPECT_THAT(orders, ElementsAre(0, 2, 10));
+    again->remove_at_the_end();
+  }
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+TEST(ReplayServer, KnowsWhoIsDone) {
+  auto server = ReplayServer::open([] {
+    return ReplayJudge(
+        host_policy(), [](Nanoseconds) { return std::vector<Reading>(); }, [] { return kSecond; });
+  });
+  ASSERT_TRUE(server);
+  EXPECT_TRUE((*server)->done().empty());
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  (*server)->path().copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(write(socket, "done\nplan 0\n", 12), 12);
+  char byte = 0;
+  ASSERT_EQ(read(socket, &byte, 1), 1);  // the plan's answer: what came before it is heard
+  close(socket);
+  EXPECT_THAT((*server)->done(), ElementsAre(getpid()));
 }
 
 TEST(ReplayServer, AnswersAConnectionAndTalliesIt) {

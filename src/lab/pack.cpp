@@ -14,6 +14,9 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <fmt/format.h>
+
+#include "base/format.h"
 #include "lab/align.h"
 #include "lab/pack_program.h"
 #include "run/names.h"
@@ -283,10 +286,22 @@ bool was_traced(const SpoolContents& spool) {
          spool.steps.end();
 }
 
+// How far the processes came.
+std::string how_far(const std::vector<SpoolContents>& spools) {
+  const spool::Step* last = nullptr;
+  for (const SpoolContents& each : spools)
+    for (const spool::Step& step : each.steps)
+      if (step.pass < run::kNames<run::Pass>.size() && (!last || step.end_ns > last->end_ns))
+        last = &step;
+  if (!last) return "before its first step";
+  return fmt::format("after step {} ({})", last->index, run::kNames<run::Pass>[last->pass]);
+}
+
 // Why there is nothing to pack, and what a person can do about it.
 Error nothing_recorded(const Recorded& recorded) {
   const int status = recorded.launched.exit_status;
-  const std::string ended = recorded.launched.interrupted ? "the program was interrupted"
+  const std::string ended = recorded.launched.cut           ? "the recording was killed"
+                            : recorded.launched.interrupted ? "the program was interrupted"
                             : status != 0
                                 ? "the program ended with status " + std::to_string(status)
                                 : "";
@@ -319,13 +334,30 @@ void tell_imperfections(run::Run& run, const Recorded& recorded) {
   }
   for (const std::string& stranger : recorded.strangers)
     diagnose(run, Severity::warning, "record.bad_spool", "unreadable spool " + stranger);
-  if (recorded.launched.exit_status != 0 && !recorded.launched.interrupted)
-    diagnose(run, Severity::warning, "record.program_failed",
-             "the program ended with status " + std::to_string(recorded.launched.exit_status) +
-                 "; what it had recorded is kept");
-  if (recorded.launched.interrupted)
+  const Launched& launched = recorded.launched;
+  const std::string far = how_far(recorded.spools);
+  if (launched.cut)
+    diagnose(
+        run, Severity::warning, "record.cut",
+        fmt::format("the recording was killed {} into its process {}, {}; what was recorded "
+                    "until then is kept",
+                    format(to_seconds(launched.end - launched.begin)), recorded.order + 1, far));
+  else if (launched.interrupted)
     diagnose(run, Severity::warning, "record.interrupted",
-             "the program was interrupted; what it had recorded is kept");
+             fmt::format("the program was interrupted {}; what it had recorded is kept", far));
+  else if (launched.stopped)
+    diagnose(
+        run, Severity::note, "record.stopped",
+        fmt::format("the program was ended {}, when its passes were made, as --stop asks", far));
+  else if (launched.exit_status != 0)
+    diagnose(run, Severity::warning, "record.program_failed",
+             fmt::format("the program ended with status {} {}; what it had recorded is kept",
+                         launched.exit_status, far));
+  if (!launched.left_behind.empty())
+    diagnose(run, Severity::warning, "record.left_behind",
+             fmt::format("processes that stayed when the program had ended were ended: {}",
+                         fmt::join(launched.left_behind, ", ")),
+             launched.left_behind.size());
 }
 
 // What one process recorded of its passes.
@@ -378,7 +410,8 @@ Status add_launch(run::Run& run, Recorded recorded) {
   launch.order = recorded.order;
   launch.begin = recorded.launched.begin;
   launch.end = recorded.launched.end;
-  launch.exit_status = recorded.launched.exit_status;
+  // How a program ends that we ended says nothing of it.
+  launch.exit_status = recorded.launched.stopped ? 0 : recorded.launched.exit_status;
   const std::size_t first = run.blocks.size();
   std::uint64_t others = 0;
   for (const SpoolContents* process : processes) {

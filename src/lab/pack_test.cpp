@@ -365,7 +365,32 @@ TEST(Pack, ACrashKeepsWhatWasRecorded) {
   run::Run run;
   ASSERT_TRUE(add_launch(run, crashed));
   EXPECT_EQ(run.blocks[0].exit_status, 134);
-  EXPECT_TRUE(find(run, "record.program_failed"));
+  EXPECT_THAT(find(run, "record.program_failed")->message, HasSubstr("after step "));
+}
+
+TEST(Pack, AnEndThatWeMadeIsNoFailure) {
+  Recorded stopped = recorded({program().contents()});
+  stopped.launched.exit_status = 130;
+  stopped.launched.stopped = true;
+  stopped.launched.left_behind = {"7 (worker)", "8 (worker)"};
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, stopped));
+  EXPECT_EQ(run.blocks[0].exit_status, 0);
+  EXPECT_FALSE(find(run, "record.program_failed"));
+  EXPECT_EQ(find(run, "record.stopped")->severity, Severity::note);
+  EXPECT_THAT(find(run, "record.left_behind")->message, HasSubstr("7 (worker), 8 (worker)"));
+  EXPECT_EQ(find(run, "record.left_behind")->count, 2u);
+}
+
+TEST(Pack, ALaunchWithoutItsEndSaysHowFarItCame) {
+  Recorded cut = recorded({program().contents()}, 2);
+  cut.launched.cut = true;
+  cut.launched.exit_status = kUnknownStatus;
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, cut));
+  EXPECT_EQ(run.blocks[0].exit_status, kUnknownStatus);
+  EXPECT_FALSE(find(run, "record.program_failed"));
+  EXPECT_THAT(find(run, "record.cut")->message, HasSubstr("its process 3, after step "));
 }
 
 }  // namespace

@@ -19,7 +19,11 @@
 #include "base/progress.h"
 #include "device/host.h"
 #include "lab/clock.h"
+#include "lab/journal.h"
 #include "lab/pack.h"
+#include "lab/signals.h"
+#include "lab/spool_folder.h"
+#include "lab/stated.h"
 #include "run/run_file.h"
 
 namespace joulediff::lab {
@@ -29,6 +33,27 @@ namespace fs = std::filesystem;
 
 constexpr Nanoseconds kEnding = kSecond;  // a program's end after its replay, and packing
 constexpr double kMostWithin = 0.97;      // of a block's progress before it has ended
+
+// Of a launch whose end its journal does not say. What no meter saw tells nothing of energy, and
+// without any meter it lasted as long as its steps.
+void cut_off(std::vector<SpoolContents>& spools, Launched& launched) {
+  const auto end = static_cast<std::uint64_t>(launched.end);
+  std::uint64_t first = ~0ull, last = 0;
+  for (SpoolContents& spool : spools) {
+    if (!launched.series.empty()) {
+      std::erase_if(spool.steps, [end](const auto& step) { return step.end_ns > end; });
+      std::erase_if(spool.replays,
+                    [&](const SpoolReplay& replay) { return replay.end > launched.end; });
+    }
+    for (const spool::Step& step : spool.steps) {
+      first = std::min(first, step.begin_ns);
+      last = std::max(last, step.end_ns);
+    }
+  }
+  if (last == 0) return;
+  if (launched.begin == 0) launched.begin = static_cast<Nanoseconds>(first);
+  launched.end = std::max(launched.end, static_cast<Nanoseconds>(last));
+}
 
 std::string random_id() {
   // Not std::random_device: a static libstdc++ may take it from a glibc newer than the wheel's.
@@ -59,7 +84,8 @@ std::string joined(const std::vector<std::string>& command) {
   return line;
 }
 
-Status check_output(const RecordSide& side, bool force) {
+// `recovered`: the folder that the run is to be made of.
+Status check_output(const RecordSide& side, bool force, const std::string& recovered = "") {
   std::error_code error;
   const fs::path path(side.output);
   const bool exists = fs::exists(path, error);
@@ -75,37 +101,13 @@ Status check_output(const RecordSide& side, bool force) {
   if (access(folder.c_str(), W_OK | X_OK) != 0)
     return fail(ExitCode::environment,
                 "cannot write in " + folder.string() + ": make the folder, or give another -o");
+  const auto left = force || !recovered.empty() ? std::nullopt : left_behind_of(side.output);
+  if (left)
+    return fail(ExitCode::usage, "a recording of " + side.output + " was killed: " +
+                                     recovery_of(*left, side.output) + " makes a run of " + *left +
+                                     "; remove that, or give --force to leave it");
   return {};
 }
-
-// A folder for the spools of one block, beside the output.
-class SpoolFolder {
- public:
-  static Result<SpoolFolder> make(const std::string& output, unsigned block, bool keep) {
-    SpoolFolder folder;
-    folder.path_ = fmt::format("{}.{}-{}.spool", output, getpid(), block);
-    folder.keep_ = keep;
-    std::error_code error;
-    if (!fs::create_directory(folder.path_, error))
-      return fail(ExitCode::environment, "cannot make the folder " + folder.path_.string() + ": " +
-                                             (error ? error.message() : "it exists"));
-    return folder;
-  }
-  SpoolFolder(SpoolFolder&& other) noexcept : path_(std::move(other.path_)), keep_(other.keep_) {
-    other.path_.clear();
-  }
-  SpoolFolder& operator=(SpoolFolder&&) = delete;
-  ~SpoolFolder() {
-    std::error_code error;
-    if (!path_.empty() && !keep_) fs::remove_all(path_, error);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  SpoolFolder() = default;
-  fs::path path_;
-  bool keep_ = false;
-};
 
 class Recording {
  public:
@@ -123,6 +125,14 @@ class Recording {
   }
 
   Result<RecordReport> record() {
+    for (RecordedSide& side : report_.sides) {
+      JD_ASSIGN(SpoolFolder folder, SpoolFolder::make(side.output));
+      if (options_.keep_spool) {
+        folder.keep();
+        side.spools.push_back(folder.path().string());
+      }
+      folders_.push_back(std::move(folder));
+    }
     for (unsigned block = 0; block < order_.size() && !report_.interrupted; ++block) {
       const Status status = record_block(block);
       if (status) continue;
@@ -145,18 +155,17 @@ class Recording {
     const std::size_t side = order_[block];
     RecordedSide& recorded = report_.sides[side];
     const Nanoseconds block_begin = now();
-    JD_ASSIGN(const SpoolFolder folder,
-              SpoolFolder::make(recorded.output, block, options_.keep_spool));
-    if (options_.keep_spool) recorded.spools.push_back(folder.path().string());
-
     Launch plan;
+    JD_ASSIGN(plan.spool, folders_[side].make_block(block));
     plan.command = options_.sides[side].command;
-    plan.spool = folder.path();
     plan.settings = options_.settings;
+    plan.stop = options_.stop;
+    plan.facts = to_json(stated(side));
+    plan.deadline = begin_ + budget_;
     if (!recorded.run.blocks.empty()) plan.settings.passes = without_values(plan.settings.passes);
     plan.replay_budget = [&] { return replay_budget(block, now() - block_begin); };
     plan.tick = [&] { show_progress(block, now() - block_begin); };
-    JD_ASSIGN(Launched launched, launch(plan, installation_, board_));
+    JD_ASSIGN(Launched launched, launch(plan, installation_, board_, signals_));
 
     const ReplayJudge::Tally tally = launched.replay;
     costs_[side] = now() - block_begin - tally.spent;
@@ -164,10 +173,10 @@ class Recording {
     recorded.replay.measured += tally.measured;
     recorded.replay.cut += tally.cut;
     recorded.replay.spent += tally.spent;
-    report_.interrupted = launched.interrupted;
+    report_.interrupted = launched.interrupted || signals_.take_request();
     Recorded left_behind;
     left_behind.launched = std::move(launched);
-    left_behind.spools = read_spools(folder.path().string(), left_behind.strangers);
+    left_behind.spools = read_spools(plan.spool.string(), left_behind.strangers);
     left_behind.order = block;
     return add_launch(recorded.run, std::move(left_behind));
   }
@@ -199,28 +208,42 @@ class Recording {
                      (block + part) / static_cast<double>(order_.size()));
   }
 
-  void complete_manifest(std::size_t side) {
+  Stated stated(std::size_t side) const {
+    const std::vector<std::string>& command = options_.sides[side].command;
+    const device::HostInfo host = device::host_info();
+    Stated stated;
+    stated.command = joined(command);
+    stated.label = options_.label;
+    stated.script = label_of(command);
+    if (options_.work) {
+      stated.work_unit = options_.work->unit;
+      stated.work_per_step = options_.work->per_step;
+    }
+    if (options_.sides.size() == 2) {
+      stated.pair = pair_;
+      stated.side = side == 0 ? "a" : "b";
+    }
+    stated.facts = {{"joulediff", JOULEDIFF_VERSION},
+                    {"host", host.name},
+                    {"processor", host.processor},
+                    {"cores", std::to_string(host.cores)}};
+    if (board_) {
+      stated.facts["driver"] = board_->info().driver;
+      stated.device = board_->info().name;
+      stated.device_uuid = board_->info().uuid;
+    } else {
+      stated.device = fmt::format(
+          "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
+    }
+    return stated;
+  }
+
+  void complete(std::size_t side) {
     RecordedSide& recorded = report_.sides[side];
     run::Manifest& manifest = recorded.run.manifest;
-    const std::vector<std::string>& command = options_.sides[side].command;
-    if (!options_.label.empty()) manifest.label = options_.label;
-    if (manifest.label.empty()) manifest.label = label_of(command);
-    manifest.command = joined(command);
-    if (options_.work) manifest.work = *options_.work;
-    if (options_.sides.size() == 2) {
-      manifest.pair = pair_;
-      manifest.side = side == 0 ? "a" : "b";
-    }
-    const device::HostInfo host = device::host_info();
-    manifest.facts["joulediff"] = JOULEDIFF_VERSION;
-    manifest.facts["host"] = host.name;
-    manifest.facts["processor"] = host.processor;
-    manifest.facts["cores"] = std::to_string(host.cores);
+    complete_manifest(manifest, stated(side));
     if (board_) {
-      manifest.facts["driver"] = board_->info().driver;
       const std::string& uuid = board_->info().uuid;
-      if (manifest.device.empty()) manifest.device = board_->info().name;
-      if (manifest.device_uuid.empty()) manifest.device_uuid = uuid;
       if (uuid.find(manifest.device_uuid) == std::string::npos &&
           manifest.device_uuid.find(uuid) == std::string::npos)
         diagnose(recorded.run, Severity::warning, "record.other_device",
@@ -228,9 +251,6 @@ class Recording {
                              "alone with CUDA_VISIBLE_DEVICES",
                              manifest.device_uuid, uuid));
     }
-    if (manifest.device.empty())
-      manifest.device = fmt::format(
-          "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
     if (left() < 0)
       diagnose(
           recorded.run, Severity::note, "record.over_budget",
@@ -251,9 +271,15 @@ class Recording {
     for (std::size_t side = 0; side < report_.sides.size(); ++side) {
       RecordedSide& recorded = report_.sides[side];
       if (recorded.run.blocks.empty()) continue;
-      complete_manifest(side);
+      complete(side);
       Status status = run::write_run(recorded.run, recorded.output);
-      if (!status && first_trouble) first_trouble = std::move(status);
+      if (status) continue;
+      folders_[side].keep();
+      Error error = std::move(status).error();
+      error.message += "; afterwards " +
+                       recovery_of(folders_[side].path().string(), recorded.output) +
+                       " makes the run of what was recorded";
+      if (first_trouble) first_trouble = fail(std::move(error));
     }
     if (!first_trouble) return fail(first_trouble.error());
     std::erase_if(report_.sides, [](const auto& side) { return side.run.blocks.empty(); });
@@ -270,7 +296,9 @@ class Recording {
   const Nanoseconds budget_;
   const std::vector<std::size_t> order_;
   const std::string pair_ = random_id();
-  std::vector<Nanoseconds> costs_;  // of a side's last block, without replay; -1: not known
+  const Signals signals_;
+  std::vector<SpoolFolder> folders_;  // of each side
+  std::vector<Nanoseconds> costs_;    // of a side's last block, without replay; -1: not known
   Progress progress_;
   RecordReport report_;
 };
@@ -295,6 +323,41 @@ Result<RecordReport> record(const RecordOptions& options) {
   JD_ASSIGN(const std::optional<device::Board> board,
             device::Board::open(std::getenv("CUDA_VISIBLE_DEVICES")));
   return Recording(options, installation, board ? &*board : nullptr).record();
+}
+
+Result<RecordReport> recover(const RecoverOptions& options) {
+  JD_TRY(check_output({options.output, {}}, options.force, options.folder));
+  JD_ASSIGN(SpoolFolder folder, SpoolFolder::open(options.folder));
+  RecordReport report;
+  RecordedSide& side = report.sides.emplace_back();
+  side.output = options.output;
+  Stated stated;
+  Status first_trouble;
+  for (const auto& [order, path] : folder.blocks()) {
+    JournalContents journal = read_journal(path);
+    Recorded recorded;
+    recorded.spools = read_spools(path.string(), recorded.strangers);
+    recorded.order = order;
+    if (journal.launched.cut) cut_off(recorded.spools, journal.launched);
+    recorded.launched = std::move(journal.launched);
+    Status status = add_launch(side.run, std::move(recorded));
+    if (stated.command.empty()) stated = stated_in(journal.facts);
+    if (!status && first_trouble) first_trouble = std::move(status);
+  }
+  if (side.run.blocks.empty()) return fail(std::move(first_trouble).error().within(options.folder));
+  if (!first_trouble)
+    diagnose(side.run, Severity::warning, "record.block_failed",
+             "a block was not recorded: " + first_trouble.error().message);
+  complete_manifest(side.run.manifest, stated);
+  if (side.run.manifest.label.empty())
+    side.run.manifest.label = fs::path(options.output).stem().string();
+  JD_TRY(run::write_run(side.run, options.output));
+  report.elapsed = to_seconds(side.run.blocks.back().end - side.run.blocks.front().begin);
+  if (options.keep_spool)
+    side.spools.push_back(options.folder);
+  else
+    folder.remove_at_the_end();
+  return report;
 }
 
 }  // namespace joulediff::lab

@@ -24,6 +24,7 @@ struct RecordOptions {
   std::optional<run::Work> work;  // what a step does; empty: what the program says
   Seconds budget;                 // for the whole
   unsigned blocks = 1;            // over both sides
+  bool stop = false;              // end the programs when their passes are made
   bool keep_spool = false;
   bool force = false;  // replace output files
   bool quiet = false;  // no progress
@@ -42,9 +43,20 @@ struct RecordReport {
   bool interrupted = false;
 };
 
-// Writes the output files. Without them nothing else is left behind. After an interruption, or a
+// Writes the output files. Nothing else is left behind, but for the folder of a file that could not
+// be written. After an interruption, or a
 // trouble with a later block, what was recorded until then is written.
 Result<RecordReport> record(const RecordOptions& options);
+
+struct RecoverOptions {
+  std::string folder;  // that a recording left which was killed, or could not write its run
+  std::string output;
+  bool keep_spool = false;
+  bool force = false;
+};
+
+// Writes the run of what was recorded until then.
+Result<RecordReport> recover(const RecoverOptions& options);
 
 // The order of the blocks: A B B A A B B A ... of `sides` sides.
 std::vector<std::size_t> block_order(std::size_t sides, unsigned blocks);

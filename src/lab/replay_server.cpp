@@ -16,21 +16,36 @@ namespace {
 constexpr int kPollMilliseconds = 100;
 constexpr std::size_t kLongestLine = 4096;
 
-struct Connection {
+// The process that connected; 0: not known.
+pid_t peer_of(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
+}  // namespace
+
+struct ReplayServer::Connection {
   int socket = -1;
   std::string received;
   ReplayJudge judge;
 };
 
 // Answers every whole line that has come in. False: the other end is gone, or talks nonsense.
-bool talk(Connection& connection) {
+bool ReplayServer::talk(Connection& connection) {
   std::array<char, 4096> bytes;
   const ssize_t size = recv(connection.socket, bytes.data(), bytes.size(), 0);
   if (size <= 0) return size < 0 && (errno == EINTR || errno == EAGAIN);
   connection.received.append(bytes.data(), static_cast<std::size_t>(size));
   for (std::size_t end; (end = connection.received.find('\n')) != std::string::npos;) {
-    std::string answer = connection.judge.answer(connection.received.substr(0, end));
+    const std::string line = connection.received.substr(0, end);
     connection.received.erase(0, end + 1);
+    if (line == "done") {
+      const std::scoped_lock lock(mutex_);
+      done_.insert(peer_of(connection.socket));
+      continue;
+    }
+    std::string answer = connection.judge.answer(line);
     if (answer.empty()) continue;
     answer += '\n';
     // Answers are a few bytes: they fit into the socket's buffer whole.
@@ -39,7 +54,10 @@ bool talk(Connection& connection) {
   return connection.received.size() <= kLongestLine;
 }
 
-}  // namespace
+std::set<pid_t> ReplayServer::done() const {
+  const std::scoped_lock lock(mutex_);
+  return done_;
+}
 
 Result<std::unique_ptr<ReplayServer>> ReplayServer::open(MakeJudge make_judge) {
   const auto trouble = [](const char* what) {

@@ -1,6 +1,7 @@
 #include "lab/sampler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lab/clock.h"
 #include "lab/tick_watch.h"
@@ -75,6 +76,24 @@ std::vector<Reading> Sampler::meter_since(Nanoseconds begin) const {
     readings.push_back({series.time[i], series.uncertainty.empty() ? 0 : series.uncertainty[i],
                         static_cast<double>(series.value[i])});
   return readings;
+}
+
+std::vector<Sampler::Piece> Sampler::fresh() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Piece> pieces;
+  for (const auto& [source, series] : series_) {
+    const auto from =
+        static_cast<std::ptrdiff_t>(std::exchange(given_[source], series.time.size()));
+    Piece piece;
+    piece.series.source = source;
+    piece.series.channel = series.channel;
+    piece.series.time.assign(series.time.begin() + from, series.time.end());
+    piece.series.value.assign(series.value.begin() + from, series.value.end());
+    if (!series.uncertainty.empty())
+      piece.series.uncertainty.assign(series.uncertainty.begin() + from, series.uncertainty.end());
+    if (!piece.series.time.empty()) pieces.push_back(std::move(piece));
+  }
+  return pieces;
 }
 
 std::vector<run::Series> Sampler::stop() {

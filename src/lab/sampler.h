@@ -37,6 +37,14 @@ class Sampler {
   // without a board the processor time in ns.
   std::vector<Reading> meter_since(Nanoseconds begin) const;
 
+  // What has come in since the last call. Pieces of one source, channel and stretch belong
+  // together.
+  struct Piece {
+    std::uint32_t stretch = 0;
+    run::Series series;
+  };
+  std::vector<Piece> fresh();
+
   // Ends sampling. The series, by source.
   std::vector<run::Series> stop();
 
@@ -55,6 +63,7 @@ class Sampler {
 
   mutable std::mutex mutex_;  // over what follows
   std::map<run::Source, run::Series> series_;
+  std::map<run::Source, std::size_t> given_;  // by fresh()
   std::optional<device::ProcessTree> tree_;
 
   std::jthread counter_;

@@ -6,8 +6,10 @@
 #include <cstring>
 #include <filesystem>
 #include <joulediff/record.h>
+#include <tuple>
 
 #include "base/file.h"
+#include "run/names.h"
 
 namespace joulediff::lab {
 namespace {
@@ -83,8 +85,38 @@ bool get_tensor(std::string_view payload, SpoolTensor& out) {
   return get_array(payload, tensor.sample);
 }
 
+// Pieces of one stretch of a meter's readings are one series again.
+class SeriesPieces {
+ public:
+  bool take(std::string_view payload, std::vector<run::Series>& all) {
+    Unpacker in(payload);
+    std::uint32_t source = 0, stretch = 0;
+    std::string channel;
+    std::vector<spool::Reading> readings;
+    if (!in.get(source) || source >= run::kNames<run::Source>.size() || !in.get(stretch) ||
+        !get(in, channel) || !get_array(in.rest(), readings))
+      return false;
+    const auto [place, fresh] = places_.try_emplace({source, stretch, channel}, all.size());
+    if (fresh) {
+      all.emplace_back();
+      all.back().source = static_cast<run::Source>(source);
+      all.back().channel = std::move(channel);
+    }
+    run::Series& series = all[place->second];
+    for (const spool::Reading& reading : readings) {
+      series.time.push_back(reading.time_ns);
+      series.value.push_back(reading.value);
+      if (reading.uncertainty_ns >= 0) series.uncertainty.push_back(reading.uncertainty_ns);
+    }
+    return true;
+  }
+
+ private:
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, std::size_t> places_;
+};
+
 // False: the payload has not the form of its type.
-bool take(const spool::Record& record, SpoolContents& out) {
+bool take(const spool::Record& record, SpoolContents& out, SeriesPieces& pieces) {
   Unpacker in(record.payload);
   switch (record.type) {
     case spool::Type::fact: {
@@ -168,6 +200,13 @@ bool take(const spool::Record& record, SpoolContents& out) {
     }
     case spool::Type::synchronisation: return get_array(record.payload, out.synchronisations);
     case spool::Type::clock: return get_array(record.payload, out.clocks);
+    case spool::Type::series: return pieces.take(record.payload, out.series);
+    case spool::Type::launch: {
+      std::string text;
+      if (!get(in, text)) return false;
+      out.launches.push_back(std::move(text));
+      return true;
+    }
   }
   return false;
 }
@@ -180,8 +219,9 @@ Result<SpoolContents> parse_spool(std::string_view bytes, std::uint32_t pid) {
   SpoolContents contents;
   contents.pid = pid;
   contents.torn = raw.torn;
+  SeriesPieces pieces;
   for (const spool::Record& record : raw.records)
-    if (!take(record, contents)) ++contents.damaged_records;
+    if (!take(record, contents, pieces)) ++contents.damaged_records;
   return contents;
 }
 
@@ -194,7 +234,7 @@ std::vector<SpoolContents> read_spools(const std::string& folder,
     if (it->path().extension() != ".spool") continue;
     const std::string stem = it->path().stem().string();
     std::uint32_t pid = 0;
-    std::from_chars(stem.data(), stem.data() + stem.size(), pid);
+    if (std::from_chars(stem.data(), stem.data() + stem.size(), pid).ec != std::errc()) continue;
     const Result<std::string> bytes = read_file(it->path().string(), kSpoolLimit);
     Result<SpoolContents> contents =
         bytes ? parse_spool(*bytes, pid) : Result<SpoolContents>(fail(bytes.error()));

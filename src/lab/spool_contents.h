@@ -77,6 +77,8 @@ struct SpoolContents {
   std::vector<SpoolModule> modules;
   std::vector<spool::Synchronisation> synchronisations;
   std::vector<spool::Clock> clocks;
+  std::vector<run::Series> series;    // of the launcher's own spool
+  std::vector<std::string> launches;  // likewise: JSON
   std::uint64_t dropped_kernels = 0;
   bool torn = false;                  // ended in the middle of a record
   std::uint64_t damaged_records = 0;  // whole, but not of the form that their type has
@@ -85,8 +87,8 @@ struct SpoolContents {
 // `bytes` of the spool of process `pid`; an error where they are not a spool at all.
 Result<SpoolContents> parse_spool(std::string_view bytes, std::uint32_t pid);
 
-// Every PID.spool in the folder, by pid. Files that are no spools are left out and named in
-// `strangers`.
+// Every PID.spool in the folder, by pid; not the launcher's own. Files that are no spools are left
+// out and named in `strangers`.
 std::vector<SpoolContents> read_spools(const std::string& folder,
                                        std::vector<std::string>& strangers);
 

@@ -39,6 +39,9 @@ enum class Type : std::uint32_t {
   module = 16,        // u64 begin, u64 end, u64 file_offset, string path, string build_id (hex)
   synchronisation = 17,  // Synchronisation[]
   clock = 18,            // Clock
+  // Of the launcher's own spool:
+  series = 32,  // u32 source, u32 stretch, string channel, Reading[]
+  launch = 33,  // string json
 };
 
 // Packed structures as they lie in the file; no padding by construction.
@@ -74,6 +77,11 @@ struct Clock {
   std::uint64_t monotonic_ns, realtime_ns;
 };
 
+// Of a meter; uncertainty: half width of the time, -1 where none is stated.
+struct Reading {
+  std::int64_t time_ns, value, uncertainty_ns;
+};
+
 // Writes records. Thread-safe; noexcept. What is appended goes to the file in pieces of about 64
 // KiB, with flush(), and when the last piece is a quarter of a second old; every piece is whole
 // records. A failed write (a full disk) stops the writer for good, is remembered in ok(), and is
@@ -97,11 +105,14 @@ class Writer {
 
  private:
   void write_out() noexcept;
+  bool holds_our_file(int fd) const noexcept;
+  bool open_again() noexcept;
   void fail(std::size_t written) noexcept;
 
   std::mutex mutex_;
   std::atomic<bool> ok_ = false;
   int fd_ = -1;
+  std::string path_;
   std::uint64_t device_ = 0, inode_ = 0;  // of the file behind fd_
   std::uint64_t written_at_ = 0;
   std::string buffer_;

@@ -202,19 +202,38 @@ TEST(Writer, AFullDiskIsSurvivedAndTold) {
   }
 }
 
-TEST(Writer, LeavesADescriptorAloneThatTheHostReused) {
+TEST(Writer, LeavesADescriptorAloneThatTheHostReusedAndGoesOn) {
   const Path path, other;
   const int status = in_child([&] {
     Writer writer;
     writer.open(path.name);
-    for (int fd = 3; fd < 64; ++fd) ::close(fd);
+    for (int fd = 3; fd < 128; ++fd) ::close(fd);
     while (std::fopen(other.name, "w") != nullptr && ::dup(0) < 32) continue;
-    writer.append(Type::fact, "not for you");
+    writer.append(Type::fact, "not for the other");
+    writer.flush();
+    _exit(writer.ok() ? 0 : 7);
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(other.text(), "");
+  const std::string bytes = path.text();
+  Contents contents;
+  ASSERT_TRUE(read(bytes, contents));
+  EXPECT_EQ(payloads_of(contents), std::vector<std::string>{"not for the other"});
+}
+
+TEST(Writer, AFileThatIsGoneIsNotOk) {
+  const Path path;
+  const int status = in_child([&] {
+    Writer writer;
+    writer.open(path.name);
+    for (int fd = 3; fd < 128; ++fd) ::close(fd);
+    std::remove(path.name);
+    writer.append(Type::fact, "lost");
     writer.flush();
     _exit(writer.ok() ? 7 : 0);
   });
   EXPECT_EQ(status, 0);
-  EXPECT_EQ(other.text(), "");
+  EXPECT_EQ(path.text(), "");
 }
 
 TEST(Writer, AChildNeitherWritesNorRepeatsWhatItsParentBuffered) {

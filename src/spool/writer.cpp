@@ -1,6 +1,7 @@
 // The writer lives in somebody else's process. So it blocks the signal that a full quota sends
-// (SIGXFSZ ends a program), keeps its hands off a descriptor that the host closed and reused, and
-// turns every failure, its own lack of memory too, into ok() == false.
+// (SIGXFSZ ends a program), keeps its hands off a descriptor that the host closed and reused, as
+// daemons do with all of them, and opens its file again; and it turns every failure, its own lack
+// of memory too, into ok() == false.
 
 #include <cerrno>
 #include <csignal>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t kPiece = 64 * 1024;
 constexpr std::uint64_t kPatience = 250'000'000;  // ns
+constexpr int kHighDescriptor = 64;               // hosts count on the numbers below
 
 std::uint64_t monotonic_ns() {
   timespec t{};
@@ -95,6 +97,7 @@ bool Writer::open(const char* path) noexcept {
   device_ = file.st_dev;
   inode_ = file.st_ino;
   try {
+    path_ = path;
     buffer_.assign(kMagic, sizeof kMagic);
     put(buffer_, static_cast<std::uint32_t>(getpid()));
     put(buffer_, std::uint32_t{0});
@@ -126,14 +129,34 @@ void Writer::flush() noexcept {
 void Writer::write_out() noexcept {
   written_at_ = monotonic_ns();
   if (buffer_.empty()) return;
-  struct stat file{};
-  if (fstat(fd_, &file) != 0 || file.st_dev != device_ || file.st_ino != inode_) {
-    ok_ = false;  // the host closed our descriptor; what has its number now is not ours
+  if (!holds_our_file(fd_) && !open_again()) {
+    ok_ = false;
     return;
   }
   const std::size_t written = write_quietly(fd_, buffer_);
   if (written < buffer_.size()) fail(written);
   buffer_.clear();
+}
+
+bool Writer::holds_our_file(int fd) const noexcept {
+  struct stat file{};
+  return fstat(fd, &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+}
+
+// The host closed our descriptor, and what has its number now is not ours.
+bool Writer::open_again() noexcept {
+  const Uncancelled uncancelled;
+  const int low = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (low < 0) return false;
+  const int high = fcntl(low, F_DUPFD_CLOEXEC, kHighDescriptor);
+  ::close(low);
+  if (high < 0) return false;
+  if (!holds_our_file(high)) {
+    ::close(high);
+    return false;
+  }
+  fd_ = high;
+  return true;
 }
 
 // Of `buffer_`, only the first `written` bytes are in the file. Cuts the file back to the end of a

@@ -28,7 +28,7 @@ namespace {
 
 constexpr Nanoseconds kIdleBefore = 500 * kMillisecond;  // the device without our program
 constexpr Nanoseconds kAfter = 200 * kMillisecond;       // the tick after the program's end
-constexpr Nanoseconds kPatience = 300 * kMillisecond;    // with helpers that see the root's end
+constexpr Nanoseconds kPatience = 300 * kMillisecond;    // with what is about to end by itself
 constexpr Nanoseconds kJournalPeriod = kSecond;
 
 // While it lives, processes whose parents have ended become our children.
@@ -168,10 +168,10 @@ class Attendance {
   bool root_has_ended() {
     siginfo_t info{};
     const auto root = static_cast<id_t>(launched_.pid);
-    if (ended_at_ == 0 && (waitid(P_PID, root, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
-                           info.si_pid == launched_.pid))
-      ended_at_ = now();
-    return ended_at_ != 0;
+    root_has_ended_ = root_has_ended_ ||
+                      waitid(P_PID, root, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+                      info.si_pid == launched_.pid;
+    return root_has_ended_;
   }
 
   // The processes but for the root that have not ended; waits for those that came to us and have.
@@ -205,23 +205,35 @@ class Attendance {
 
   void end_what_stays() {
     const std::vector<pid_t> stay = others();
-    const Nanoseconds patience = ending_.begun() ? launch_.grace : kPatience;
-    if (stay.empty() || now() - ended_at_ < patience) return;
-    if (!ending_.begun() && now() < launch_.deadline && one_records(stay)) return;
+    const bool awaited = !ending_.begun() && now() < launch_.deadline && is_awaited(stay);
+    if (stay.empty() || awaited) {
+      stays_since_ = 0;
+      return;
+    }
+    if (stays_since_ == 0) stays_since_ = now();
+    if (now() - stays_since_ < (ending_.begun() ? launch_.grace : kPatience)) return;
     for (pid_t pid : stay)
       launched_.left_behind.push_back(std::to_string(pid) + " (" + device::command_of(pid) + ")");
     ending_.begin({SIGTERM, SIGKILL});
   }
 
-  // One of these has something to record, and has not said that it is done.
-  bool one_records(const std::vector<pid_t>& pids) const {
+  // One of these is among the `recording`, and has not said that it is done.
+  bool one_is_unfinished(const std::vector<pid_t>& pids, const std::set<pid_t>& recording) const {
     const std::set<pid_t> done = server_.done();
-    const std::set<pid_t> recording = recording_processes(launch_.spool);
     return std::ranges::any_of(
         pids, [&](pid_t pid) { return recording.contains(pid) && !done.contains(pid); });
   }
 
-  bool passes_are_made() { return !server_.done().empty() && !one_records(tree_.members()); }
+  // A program of which nothing is recorded yet may be about to begin.
+  bool is_awaited(const std::vector<pid_t>& pids) const {
+    const std::set<pid_t> recording = recording_processes(launch_.spool);
+    return recording.empty() || one_is_unfinished(pids, recording);
+  }
+
+  bool passes_are_made() {
+    return !server_.done().empty() &&
+           !one_is_unfinished(tree_.members(), recording_processes(launch_.spool));
+  }
 
   // To the program's group, and to those that have left it.
   void send(int signal) {
@@ -236,7 +248,8 @@ class Attendance {
   Launched& launched_;
   device::ProcessTree tree_;
   Ending ending_;
-  Nanoseconds ended_at_ = 0;  // of the root
+  bool root_has_ended_ = false;
+  Nanoseconds stays_since_ = 0;  // that which nobody waits for; 0: nothing stays
 };
 
 void pause_for(Nanoseconds time) {

@@ -174,7 +174,8 @@ TEST_F(Launcher, WaitsForADaemonThatRecordsAndCountsItsTime) {
 }
 
 TEST_F(Launcher, EndsADaemonThatDoesNotRecordAndSaysSo) {
-  const auto launched = run_shell(daemon("trap : TERM; while :; do sleep 60; done"));
+  const auto launched =
+      run_shell(record_step() + daemon("trap : TERM; while :; do sleep 60; done"));
   ASSERT_TRUE(launched);
   ASSERT_FALSE(launched->left_behind.empty());
   EXPECT_THAT(launched->left_behind.front(), HasSubstr("(sh -c trap : TERM"));

@@ -299,9 +299,10 @@ std::string how_far(const std::vector<SpoolContents>& spools) {
 
 // Why there is nothing to pack, and what a person can do about it.
 Error nothing_recorded(const Recorded& recorded) {
+  if (recorded.launched.cut)
+    return {ExitCode::bad_input, "the recording ended before a step was recorded: record it again"};
   const int status = recorded.launched.exit_status;
-  const std::string ended = recorded.launched.cut           ? "the recording was killed"
-                            : recorded.launched.interrupted ? "the program was interrupted"
+  const std::string ended = recorded.launched.interrupted ? "the program was interrupted"
                             : status != 0
                                 ? "the program ended with status " + std::to_string(status)
                                 : "";

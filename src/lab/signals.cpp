@@ -13,6 +13,9 @@ constexpr std::array kAsksForTheEnd = {SIGINT, SIGTERM, SIGHUP};
 Signals::Signals() {
   sigemptyset(&requests_);
   for (int signal : kAsksForTheEnd) sigaddset(&requests_, signal);
+  struct sigaction on_hangup{};
+  sigaction(SIGHUP, nullptr, &on_hangup);
+  if (on_hangup.sa_handler == SIG_IGN) sigdelset(&requests_, SIGHUP);  // nohup
   ours_ = requests_;
   sigaddset(&ours_, SIGCHLD);
   pthread_sigmask(SIG_BLOCK, &ours_, &before_);

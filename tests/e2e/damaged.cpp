@@ -103,7 +103,12 @@ void values() {
 step(JD_VALUES);
 }
 
+void flush() {
+  if (const auto call = function<decltype(jd_flush)>("jd_flush")) call();
+}
+
 void done() {
+  flush();
   const int connection = socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -128,7 +133,7 @@ void become_another(const std::vector<std::string>& rest) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  if (const auto flush = function<decltype(jd_flush)>("jd_flush")) flush();
+  flush();
   execv("/proc/self/exe", arguments.data());
   _exit(127);
 }

@@ -15,7 +15,10 @@
 #include <unordered_map>
 
 #include "lab/align.h"
+#include "lab/kernel_ids.h"
 #include "lab/pack_program.h"
+#include "lab/stack_tree.h"
+#include "lab/symbols.h"
 #include "run/names.h"
 
 namespace joulediff::lab {
@@ -76,27 +79,6 @@ class OrderSteps {
   std::map<std::uint32_t, std::vector<std::uint32_t>> partners_;
   std::uint64_t operators_ = 0;
   std::uint64_t strangers_ = 0;
-};
-
-class KernelIds {
- public:
-  explicit KernelIds(run::Run& run) : run_(run) {
-    for (std::size_t i = 0; i < run.kernels.size(); ++i)
-      ids_.emplace(key(run.kernels[i]), run::KernelId(i));
-  }
-  run::KernelId find(const run::Kernel& kernel) {
-    const auto [found, fresh] = ids_.try_emplace(key(kernel), run::KernelId(run_.kernels.size()));
-    if (fresh) run_.kernels.push_back(kernel);
-    return found->second;
-  }
-
- private:
-  using Key = std::tuple<std::string, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>,
-                         run::KernelKind>;
-  static Key key(const run::Kernel& k) { return {k.name, k.grid, k.block, k.kind}; }
-
-  run::Run& run_;
-  std::map<Key, run::KernelId> ids_;
 };
 
 // The texts of a spool's inputs as those of the run.
@@ -188,6 +170,30 @@ std::uint32_t order_step_at(const run::Block& block, Nanoseconds time) {
   return 0;
 }
 
+// The native call paths of a process's launches, by correlation id.
+class LaunchStacks {
+ public:
+  LaunchStacks(run::Run& run, const SpoolContents& spool) {
+    if (spool.launch_stacks.empty()) return;
+    Symbols symbols(spool.modules);
+    StackTree tree(run);
+    std::map<std::uint32_t, run::StackId> stacks;
+    for (const auto& [id, addresses] : spool.native_stacks)
+      stacks[id] = tree.find(symbols.call_path(addresses));
+    for (const spool::LaunchStack& launch : spool.launch_stacks)
+      if (const auto stack = stacks.find(launch.stack); stack != stacks.end())
+        by_correlation_[launch.correlation] = stack->second;
+  }
+  bool empty() const { return by_correlation_.empty(); }
+  run::StackId find(std::uint32_t correlation) const {
+    const auto found = by_correlation_.find(correlation);
+    return found == by_correlation_.end() ? run::StackId() : found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, run::StackId> by_correlation_;
+};
+
 void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
                  const OrderSteps& order) {
   std::unordered_map<std::uint32_t, const spool::Correlation*> launched_by;
@@ -199,6 +205,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
   });
   KernelIds ids(run);
   const DeviceIds devices(run, spool);
+  const LaunchStacks stacks(run, spool);
   const Window trace = trace_window(block);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);
@@ -219,6 +226,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
     series.start.push_back(start);
     series.duration.push_back(static_cast<Nanoseconds>(kernel.end_ns - kernel.start_ns));
     series.stream.push_back(kernel.stream);
+    if (in_order && !stacks.empty()) series.stack.push_back(stacks.find(kernel.correlation));
     if (!spool.devices.empty()) series.device.push_back(devices.find(kernel.device));
     const auto launch = in_order ? launched_by.find(kernel.correlation) : launched_by.end();
     if (launch != launched_by.end()) {

@@ -216,6 +216,8 @@ class Recording {
     manifest.facts["host"] = host.name;
     manifest.facts["processor"] = host.processor;
     manifest.facts["cores"] = std::to_string(host.cores);
+    manifest.facts[kBootFact] = device::boot_id();
+    manifest.facts[kWallClockFact] = std::to_string(wall_minus_monotonic());
     if (board_) {
       manifest.facts["driver"] = board_->info().driver;
       const std::string& uuid = board_->info().uuid;

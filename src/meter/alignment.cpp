@@ -17,7 +17,7 @@ namespace {
 
 constexpr Nanoseconds kCell = 5'000'000;
 constexpr std::size_t kMostCells = 4'000'000;  // 5.5 hours
-constexpr std::size_t kMostReadings = 4000;    // more say nothing more; they are thinned out
+constexpr std::size_t kMostReadings = 1500;    // more say nothing more; they are thinned out
 constexpr std::size_t kFewestReadings = 12;
 constexpr Nanoseconds kCoarse = 25'000'000;
 constexpr Nanoseconds kFine = 2'500'000;

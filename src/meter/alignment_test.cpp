@@ -77,7 +77,7 @@ TEST(Align, FindsOffsetAndWindowOfASimulatedMeter) {
 
 TEST(Align, ItsIntervalHoldsTheTruthNineteenTimesOutOfTwenty) {
   int held = 0;
-  constexpr int kTrials = 40;
+  constexpr int kTrials = 20;
   for (unsigned seed = 1; seed <= kTrials; ++seed) {
     const SimulatedMeter meter{200 * kMs, 10 * kMs * (seed * 37 % 100), 300 * kMs, 30'000};
     const Intervals busy = bursts(seed);
@@ -85,7 +85,7 @@ TEST(Align, ItsIntervalHoldsTheTruthNineteenTimesOutOfTwenty) {
     ASSERT_TRUE(found) << seed;
     held += holds(found->delay, meter.offset + meter.window / 2);
   }
-  EXPECT_GE(held, kTrials - 4);
+  EXPECT_GE(held, kTrials - 2);
 }
 
 TEST(Align, AgainstABoardsPower) {
@@ -97,7 +97,7 @@ TEST(Align, AgainstABoardsPower) {
 }
 
 TEST(Align, ALoadWithoutEdgesTellsNothing) {
-  const Intervals always{{0, 62 * kS}};
+  const Intervals always{{-20 * kS, 90 * kS}};
   EXPECT_FALSE(align(readings({}, always, 1), Load::busy(always)));
 }
 

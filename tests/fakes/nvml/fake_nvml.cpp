@@ -258,22 +258,26 @@ Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
   return kSuccess;
 }
 
-Return nvmlDeviceGetClockInfo(Device, int clock, unsigned* megahertz) {
+Return nvmlDeviceGetClockInfo(Device device, int clock, unsigned* megahertz) {
+  JD_STATE(device);
   *megahertz = clock == kClockSm ? 1980 : 3201;
   return kSuccess;
 }
 
-Return nvmlDeviceGetCurrentClocksEventReasons(Device, unsigned long long* reasons) {
+Return nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* reasons) {
+  JD_STATE(device);
   *reasons = 0;
   return kSuccess;
 }
 
-Return nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
+Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
+  JD_STATE(device);
   *milliwatts = 700'000;
   return kSuccess;
 }
 
-Return nvmlDeviceGetTemperature(Device, int, unsigned* degrees) {
+Return nvmlDeviceGetTemperature(Device device, int, unsigned* degrees) {
+  JD_STATE(device);
   *degrees = 45;
   return kSuccess;
 }

@@ -64,6 +64,13 @@ Diagnostic lost_board(const std::string& uuid) {
                       uuid)};
 }
 
+Diagnostic no_counter(const std::string& board) {
+  return {Severity::warning, "record.no_counter",
+          fmt::format("board {} has no energy counter that can be read: its energy is unknown, at "
+                      "most its power is known",
+                      board)};
+}
+
 std::string process_name(pid_t pid) {
   return device::first_line(fmt::format("/proc/{}/comm", pid));
 }
@@ -161,10 +168,12 @@ void Sampler::read_counter(const device::Board& board, Shared& shared,
   TickWatch watch;
   // 32 bits of millijoules wrap; wider ones do not within a board's life.
   device::Counter counter(std::int64_t{1} << 32, 5e6, kSecond / 5);
+  bool counts = false;
   while (!stop.stop_requested()) {
     const Nanoseconds begin = now();
     const auto value = board.energy();
     const Nanoseconds end = now();
+    counts = counts || value;
     if (!value) {
       if (board.lost()) return;  // said by the board's other thread
       sleep_until(end + kMissingSensorPause, stop);
@@ -181,6 +190,7 @@ void Sampler::read_counter(const device::Board& board, Shared& shared,
                        uuid)});
     sleep_until(watch.next_read(), stop);
   }
+  if (!counts) shared.samples.diagnose(no_counter(uuid));
 }
 
 void Sampler::read_board(const device::Board& board, Shared& shared, const std::stop_token& stop) {
@@ -294,8 +304,7 @@ void Sampler::read_amd(const device::AmdBoard& board, Shared& shared, const std:
                                   "its energy is in the first die's",
                                   id)});
   else if (!counts)
-    samples.diagnose({Severity::warning, "record.no_counter",
-                      fmt::format("board {} has no energy counter: only its power is known", id)});
+    samples.diagnose(no_counter(id));
   say(checked.frozen(), "stood still while power was drawn");
   say(checked.impossible(), "counted what its power cannot be");
   if (powered) say(checked.unchecked(), "could not be held against its power");

@@ -179,6 +179,15 @@ TEST_F(FaultyMeters, ZeroWattsOfASecondDie) {
   }
 }
 
+TEST_F(FaultyMeters, ABoardWithoutACounterIsSaidNotZero) {
+  fake("OLD", 1);
+  Sampler sampler(boards());
+  EXPECT_TRUE(has(sampler, Source::nvml_power_average, kFirst, 2));
+  const auto gathered = sampler.stop();
+  EXPECT_TRUE(of(gathered, Source::nvml_energy).empty());
+  EXPECT_TRUE(says(gathered.diagnostics, "record.no_counter"));
+}
+
 TEST_F(FaultyMeters, ModuleScope) {
   fake("MODULE", 1);
   Sampler sampler(boards());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -107,11 +109,16 @@ Result<Attribution> attribute(const run::Run& run) {
       add(result.diagnostics, Severity::warning, "attribute.no_board_meter",
           "the device has no energy counter that moves: its energy is unknown, and only the host's "
           "is attributed");
-    const auto boards = std::ranges::count(block.series, result.meter.source, &run::Series::source);
-    if (boards > 1)
+    std::set<std::string> channels;
+    for (const run::Series& series : block.series)
+      if (series.source == result.meter.source) channels.insert(series.channel);
+    const bool said = !run.devices.empty() || channels.contains(run.manifest.device_uuid);
+    if (board && !said && channels.size() > result.meter.channels.size())
       add(result.diagnostics, Severity::warning, "attribute.several_boards",
-          fmt::format("a block has {} series of the {}; only the first is read", boards,
-                      result.meter.name));
+          fmt::format(
+              "{} boards were metered, and the run does not say which it used; the first is "
+              "read: show the program one board with CUDA_VISIBLE_DEVICES",
+              channels.size()));
     auto view = board ? view_board(run, block, result.meter, result.diagnostics)
                       : view_host(run, block, result.meter, result.diagnostics);
     if (!view) continue;

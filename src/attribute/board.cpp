@@ -130,10 +130,11 @@ void warn_of_limits(const run::Block& block, const meter::Reading& trace, const 
                     100 * *in_trace, 100 * *in_replay));
 }
 
-void warn_of_sensors(const run::Block& block, const meter::Reading& trace, double step,
-                     Diagnostics& diagnostics) {
+void warn_of_sensors(const run::Block& block, const meter::Meter& meter,
+                     const meter::Reading& trace, double step, Diagnostics& diagnostics) {
   constexpr double kAgree = 0.05;
-  if (const auto off = meter::ring_disagreement(block, trace); off && std::abs(*off) > kAgree)
+  if (const auto off = meter::ring_disagreement(meter, block, trace);
+      off && std::abs(*off) > kAgree)
     add(diagnostics, Severity::warning, "attribute.sources_disagree",
         fmt::format("the integral of the board's power samples is {:+.1f} % off its energy "
                     "counter over the trace: one of the two misreads this load",
@@ -167,6 +168,11 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
                     meter::kMinimumTicks));
     return std::nullopt;
   }
+  if (reading->broken)
+    add(diagnostics, Severity::warning, "attribute.meter_broke",
+        fmt::format("the {} failed within the trace of a block (a reset, a leap, or a time that it "
+                    "was not read); only the longest part without a break is used",
+                    meter.name));
 
   // A block without an order pass is read with that of another block of the run.
   Template step = step_template(run, block);
@@ -233,7 +239,7 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
     add(diagnostics, Severity::warning, "record.dropped_kernels",
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
   warn_of_limits(block, *reading, replays, diagnostics);
-  warn_of_sensors(block, *reading, view.step.step, diagnostics);
+  warn_of_sensors(block, meter, *reading, view.step.step, diagnostics);
   return view;
 }
 

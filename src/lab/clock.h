@@ -19,19 +19,24 @@ inline Nanoseconds now() {
   return read_clock(CLOCK_MONOTONIC);
 }
 
-// What to add to CLOCK_MONOTONIC to get CLOCK_REALTIME: the closest of a few snapshots.
-inline Nanoseconds wall_minus_monotonic() {
-  Nanoseconds offset = 0, closest = kSecond;
+// One instant on our clock and by the time of day, which outside meters and drivers' rings use.
+struct Instant {
+  Nanoseconds monotonic = 0, realtime = 0;
+  Nanoseconds to_monotonic(Nanoseconds time) const { return time - realtime + monotonic; }
+};
+inline Instant read_both_clocks() {
+  Instant closest;
+  Nanoseconds apart = kSecond;
   for (int i = 0; i < 5; ++i) {
     const Nanoseconds before = now();
-    const Nanoseconds wall = read_clock(CLOCK_REALTIME);
+    const Nanoseconds real = read_clock(CLOCK_REALTIME);
     const Nanoseconds after = now();
-    if (after - before < closest) {
-      closest = after - before;
-      offset = wall - before - (after - before) / 2;
+    if (after - before < apart) {
+      apart = after - before;
+      closest = {before + (after - before) / 2, real};
     }
   }
-  return offset;
+  return closest;
 }
 
 }  // namespace joulediff::lab

@@ -101,9 +101,14 @@ void Stepper::end_step() {
   const bool within_trace = following_ == JD_TRACE && entered_ == JD_TRACE;
   if (!within_trace) memory().synchronize();
   pass_.store(kNoPass, std::memory_order_relaxed);
-  jd_step(static_cast<std::uint32_t>(entered_), step_++, begin_ns_, jd_now());
+  tell_step(entered_);
   if (following_ != entered_) leave();
   if (following_ == kNoPass) jd_flush();
+}
+
+void Stepper::tell_step(int pass) {
+  jd_step(static_cast<std::uint32_t>(pass), step_++, begin_ns_, jd_now(),
+          inputs_.empty() ? nullptr : inputs_.c_str());
 }
 
 void Stepper::enter(int pass) {
@@ -212,7 +217,7 @@ void Stepper::finish() {
   if (off_) return;
   const std::lock_guard lock(mutex_);
   const int open = pass_.exchange(kNoPass);
-  if (open == JD_VALUES) jd_step(JD_VALUES, step_++, begin_ns_, jd_now());
+  if (open == JD_VALUES) tell_step(open);
   const std::string missing = schedule_->missing(open != kNoPass ? open : following_);
   if (entered_ != kNoPass) leave();
   if (!missing.empty())

@@ -32,6 +32,7 @@ class Stepper {
  private:
   bool start();
   void end_step();
+  void tell_step(int pass);
   void enter(int pass);
   void leave();
   void recorded(const jd_op& op, void (*execute)(void*), void* context);

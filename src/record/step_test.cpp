@@ -135,6 +135,8 @@ TEST(Steps, MakeThePassesOfAProgramThatLoops) {
   EXPECT_THAT(passes, ElementsAre(JD_WARMUP, JD_VALUES, JD_ORDER, JD_ORDER, JD_ORDER, JD_WARMUP,
                                   JD_WARMUP, JD_TRACE, JD_TRACE, JD_REPLAY));
   EXPECT_THAT(indices, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  ASSERT_THAT(r.payloads(Type::inputs), SizeIs(1));
+  EXPECT_TRUE(r.payloads(Type::inputs)[0].ends_with("x float32 [6]"));
   EXPECT_THAT(r.all<spool::OpTime>(Type::op_time), SizeIs(6));
   EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("no launcher to measure for")));
 }

@@ -7,17 +7,10 @@
 #include <string>
 #include <unistd.h>
 
+#include "record/json.h"
+
 namespace joulediff::record {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
 
 // A program that calls exec keeps its number, and so does a later one after a long while.
 std::string free_path(const std::string& folder) {

@@ -50,7 +50,7 @@ _SIGNATURES = {
     "jd_active": (ctypes.c_int, []),
     "jd_now": (_U64, []),
     "jd_fact": (None, [_TEXT, _TEXT]),
-    "jd_step": (None, [_U32, _U32, _U64, _U64]),
+    "jd_step": (None, [_U32, _U32, _U64, _U64, _TEXT]),
     "jd_tensor": (None, [ctypes.POINTER(TensorInfo)]),
     "jd_operator": (None, [_U32, _TEXT, _IDS, _U32, _IDS, _U32, _TEXT]),
     "jd_operator_begin": (None, [_U32, _U32, _TEXT]),
@@ -60,7 +60,7 @@ _SIGNATURES = {
     "jd_replay": (None, [_TEXT, _U64, _U64, _U64]),
     "jd_flush": (None, []),
 }
-ABI = 1
+ABI = 2
 
 
 class Recorder:

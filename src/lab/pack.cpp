@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "lab/align.h"
+#include "lab/found_steps.h"
 #include "lab/kernel_ids.h"
 #include "lab/pack_program.h"
 #include "lab/stack_tree.h"
@@ -217,7 +218,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       continue;
     }
     const auto start = static_cast<Nanoseconds>(kernel.start_ns);
-    if (!in_order && (start < trace.begin || start > trace.end)) continue;
+    if (!in_order && (start < trace.begin || start >= trace.end)) continue;
     run::KernelSeries& series = in_order ? block.order_kernels : block.trace_kernels;
     series.kernel.push_back(ids.find({name->second,
                                       {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
@@ -236,6 +237,15 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       series.op.emplace_back();
       series.step.push_back(in_order ? order_step_at(block, series.start.back()) : 0);
     }
+  }
+}
+
+// An operator whose plug-in says no call path has that of its kernels' launches.
+void give_native_stacks(run::Run& run, const run::KernelSeries& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!order.op[i].valid() || !order.stack_of(i).valid()) continue;
+    run::Operator& op = run.operators[order.op[i].index()];
+    if (!op.stack.valid()) op.stack = order.stack_of(i);
   }
 }
 
@@ -284,6 +294,13 @@ std::vector<const SpoolContents*> stepping_processes(const std::vector<SpoolCont
     if (!spool.steps.empty()) all.push_back(&spool);
   std::ranges::stable_sort(all, {}, [&](const SpoolContents* spool) { return place(*spool); });
   return all;
+}
+
+// Where no process marked a step, its kernels tell.
+void find_missing_steps(std::vector<SpoolContents>& spools) {
+  if (std::ranges::any_of(spools, [](const SpoolContents& s) { return !s.steps.empty(); })) return;
+  for (SpoolContents& spool : spools)
+    if (auto found = with_found_steps(spool)) spool = std::move(*found);
 }
 
 bool was_traced(const SpoolContents& spool) {
@@ -350,6 +367,7 @@ void add_process(run::Run& run, run::Block& block, const SpoolContents& spool,
              order.strangers());
   add_steps(run, block, spool);
   add_kernels(run, block, spool, order);
+  give_native_stacks(run, block.order_kernels);
   add_operator_times(block, spool, order);
   add_synchronisations(block, spool);
   add_replays(run, block, spool);
@@ -368,6 +386,7 @@ void diagnose(run::Run& run, Severity severity, std::string rule, std::string me
 }
 
 Status add_launch(run::Run& run, Recorded recorded) {
+  find_missing_steps(recorded.spools);
   const std::vector<const SpoolContents*> processes = stepping_processes(recorded.spools);
   if (processes.empty()) return fail(nothing_recorded(recorded));
   const SpoolContents& leader = *processes.front();

@@ -50,7 +50,7 @@ _SIGNATURES = {
     "jd_active": (ctypes.c_int, []),
     "jd_now": (_U64, []),
     "jd_fact": (None, [_TEXT, _TEXT]),
-    "jd_step": (None, [_U32, _U32, _U64, _U64]),
+    "jd_step": (None, [_U32, _U32, _U64, _U64, _TEXT]),
     "jd_tensor": (None, [ctypes.POINTER(TensorInfo)]),
     "jd_operator": (None, [_U32, _TEXT, _IDS, _U32, _IDS, _U32, _TEXT]),
     "jd_operator_begin": (None, [_U32, _U32, _TEXT]),
@@ -60,7 +60,7 @@ _SIGNATURES = {
     "jd_replay": (None, [_TEXT, _U64, _U64, _U64]),
     "jd_flush": (None, []),
 }
-ABI = 1
+ABI = 2
 
 
 class Recorder:
@@ -73,9 +73,14 @@ class Recorder:
             setattr(self, name.removeprefix("jd_"), function)
         self._raw_fact, self.fact = self.fact, self._fact
         self._raw_operator, self.operator = self.operator, self._operator
+        self._raw_step, self.step = self.step, self._step
 
     def _fact(self, topic, **fields):
         self._raw_fact(topic.encode(), json.dumps(fields).encode())
+
+    def _step(self, of_pass, index, begin, end, inputs=None):
+        """inputs: text that is equal where shapes and dtypes are; None: unknown."""
+        self._raw_step(of_pass, index, begin, end, None if inputs is None else inputs.encode())
 
     def diagnostic(self, severity, rule, message):
         """severity: note, warning or error; rule: a short stable name."""

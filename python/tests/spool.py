@@ -34,7 +34,7 @@ class Spool:
                 topic, at = text(payload, 0)
                 self.facts.append((topic, json.loads(text(payload, at)[0])))
             elif kind == 2:
-                self.steps.append(struct.unpack("<IIQQ", payload))
+                self.steps.append(struct.unpack("<IIQQII", payload)[:4])
             elif kind == 3:
                 self.tensors += 1
             elif kind == 4:

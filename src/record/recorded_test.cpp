@@ -43,6 +43,7 @@ Recorded recorded(const std::function<void()>& body, const Environment& environm
   const fs::path spools = top / "spools";
   fs::create_directory(spools);
   r.folder = spools;
+  std::fflush(nullptr);  // or the child would say it again
   const pid_t pid = fork();
   if (pid == 0) {
     redirect(STDOUT_FILENO, top / "out");

@@ -9,6 +9,7 @@
 
 #include "run/run_file.h"
 #include "spool/crc32.h"
+#include "spool/kernels.h"
 
 namespace joulediff::lab {
 namespace {
@@ -43,7 +44,7 @@ class Spool {
     return add(Type::fact, Packer().put(topic).put(json).bytes());
   }
   Spool& step(std::uint32_t pass, std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
-    return add_packed(Type::step, spool::Step{pass, index, begin, end});
+    return add_packed(Type::step, spool::Step{pass, index, begin, end, 0, 0});
   }
   Spool& tensor(std::uint64_t id, std::uint64_t version = 0, std::uint32_t role = JD_COMPUTED) {
     jd_tensor_info info{};
@@ -78,9 +79,9 @@ class Spool {
   }
   Spool& kernel(std::uint32_t name, std::uint64_t start, std::uint32_t correlation,
                 std::uint32_t pass) {
-    return add_packed(
-        Type::kernel,
-        spool::Kernel{start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    spool::KernelBatch batch;
+    batch.add({start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    return add(Type::kernel, batch.bytes());
   }
   Spool& replay(std::string_view signature, std::uint64_t begin, std::uint64_t count) {
     return add(Type::replay,

@@ -23,7 +23,7 @@ using testing::SizeIs;
 
 std::vector<std::uint32_t> passes(const Recorded& r) {
   std::vector<std::uint32_t> found;
-  for (const auto& k : r.all<spool::Kernel>(Type::kernel)) found.push_back(k.pass);
+  for (const auto& k : r.kernels()) found.push_back(k.pass);
   return found;
 }
 
@@ -32,7 +32,10 @@ void until(auto condition) {
   while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-constexpr std::uint32_t kStretch = 20'000;
+constexpr std::uint32_t kStretch = 1000;
+const Environment kByCount{{"JOULEDIFF_CUPTI", JOULEDIFF_FAKE_CUPTI},
+                           {"JOULEDIFF_ORDER_LAUNCHES", "1000"},
+                           {"JOULEDIFF_ORDER_SECONDS", "100000"}};
 
 TEST(Injection, RecordsAProgramThatNobodyAttends) {
   const auto r = recorded(
@@ -42,7 +45,7 @@ TEST(Injection, RecordsAProgramThatNobodyAttends) {
         JD_REQUIRE(FAKE(fake_cupti_subscribed)());
         kernel(10, 5);
       },
-      kFake);
+      kByCount);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(passes(r), ElementsAre(JD_ORDER));
   EXPECT_THAT(r.all<spool::LaunchStack>(Type::launch_stack), SizeIs(1));
@@ -58,10 +61,10 @@ TEST(Injection, GoesOverToATraceWhenEnoughWasLaunched) {
         until([] { return !FAKE(fake_cupti_subscribed)(); });
         for (std::uint32_t i = 1; i <= 1000; ++i) kernel(kStretch + i, 1);
       },
-      kFake);
+      kByCount);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(kStretch + 1000));
   for (const auto& k : kernels)
     ASSERT_EQ(k.pass, k.start_ns <= kStretch ? std::uint32_t{JD_ORDER} : std::uint32_t{JD_TRACE});
@@ -77,7 +80,7 @@ TEST(Injection, GoesOverToATraceAWhileAfterTheFirstKernel) {
         until([] { return !FAKE(fake_cupti_subscribed)(); });
         kernel(20, 1);
       },
-      kFake);
+      fake_with("JOULEDIFF_ORDER_SECONDS", "0"));
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(passes(r), ElementsAre(JD_ORDER, JD_TRACE));
 }
@@ -90,7 +93,11 @@ TEST(Injection, MakesThePassesThatAreWanted) {
           JD_REQUIRE(FAKE(fake_cupti_enabled)() == kinds);
           kernel(10, 1);
         },
-        fake_with("JOULEDIFF_PASSES", passes_wanted));
+        [&] {
+          Environment environment = kByCount;
+          environment["JOULEDIFF_PASSES"] = passes_wanted;
+          return environment;
+        }());
     EXPECT_EQ(r.status, 0) << passes_wanted << r.err;
     return passes(r);
   };
@@ -100,6 +107,8 @@ TEST(Injection, MakesThePassesThatAreWanted) {
 }
 
 TEST(Injection, OfAnOrderPassAloneEndsWithIt) {
+  Environment order_alone = kByCount;
+  order_alone["JOULEDIFF_PASSES"] = "order";
   const auto r = recorded(
       [] {
         InitializeInjection();
@@ -107,7 +116,7 @@ TEST(Injection, OfAnOrderPassAloneEndsWithIt) {
         until([] { return FAKE(fake_cupti_enabled)() == 0; });
         kernel(kStretch + 1, 1);
       },
-      fake_with("JOULEDIFF_PASSES", "order"));
+      order_alone);
   EXPECT_EQ(r.status, 0) << r.err;
   // The last one was still to be launched when records went off.
   EXPECT_THAT(passes(r), SizeIs(testing::AnyOf(kStretch - 1, kStretch)));
@@ -133,7 +142,7 @@ TEST(Injection, LeavesThePassesToAPlugIn) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(1));
   EXPECT_EQ(kernels[0].start_ns, 20u);
 }
@@ -151,7 +160,7 @@ TEST(Injection, GivesWayToAPlugInThatComesLate) {
         jd_kernels(JD_TRACE);
         kernel(30, 5);
       },
-      kFake);
+      kByCount);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(passes(r), ElementsAre(JD_ORDER, JD_ORDER, JD_TRACE));
   EXPECT_THAT(r.all<spool::Correlation>(Type::correlation), SizeIs(1));

@@ -30,15 +30,12 @@ namespace joulediff::record {
 namespace {
 
 constexpr std::size_t kFirstBuffers = 4;
-constexpr std::size_t kBatch = 1024;
+constexpr std::size_t kBatch = 4096;
 // No table grows with the length of the run: the order pass is short, names and contexts are few
 // in every program that is not bent on making more.
 constexpr std::size_t kMostJoined = std::size_t{1} << 20;
 constexpr std::size_t kMostNames = std::size_t{1} << 16;
 constexpr std::size_t kMostContexts = 1024;
-// What a program that nobody attends to gives for its order pass.
-constexpr std::uint64_t kStretchLaunches = 20'000;
-constexpr time_t kStretchSeconds = 2;
 
 // CUPTI's callbacks carry no pointer of ours.
 std::atomic<Kernels*> receiver = nullptr;
@@ -95,6 +92,11 @@ spool::Kernel transfer(const Record& r, spool::KernelKind kind) {
   out.device = r.device;
   out.kind = static_cast<std::uint32_t>(kind);
   return out;
+}
+
+std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
+  const char* const text = std::getenv(variable);
+  return text != nullptr && *text != '\0' ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
 // Whether the launcher wants this pass; without a word from it, all are wanted.
@@ -313,6 +315,7 @@ void Kernels::begin_unattended() {
     return;
   }
   stretch_ = Stretch::waits;
+  stretch_launches_ = std::max<std::uint64_t>(number_of("JOULEDIFF_ORDER_LAUNCHES", 20'000), 1);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);  // the program's signals are not this thread's
@@ -335,7 +338,7 @@ void Kernels::watch_stretch() {
     on_first_launch_();
     timespec until{};
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += kStretchSeconds;
+    until.tv_sec += static_cast<time_t>(number_of("JOULEDIFF_ORDER_SECONDS", 2));
     sem_clockwait(&launched_, CLOCK_MONOTONIC, &until);
     const std::lock_guard lock(control_);
     if (stretch_ == Stretch::waits) end_stretch();
@@ -368,7 +371,8 @@ void Kernels::end_stretch() {
 
 void Kernels::launching(std::uint32_t correlation) noexcept {
   const std::uint64_t launches = stacks_.launched(correlation);
-  if (launches == 1 || launches == kStretchLaunches) sem_post(&launched_);
+  if (launches == 1) sem_post(&launched_);
+  if (launches == stretch_launches_) sem_post(&launched_);
 }
 
 void Kernels::write_devices() {
@@ -445,6 +449,7 @@ void Kernels::completed(void* context, std::uint32_t stream, std::uint8_t* buffe
     std::size_t lost = 0;
     if (cupti_.ActivityGetNumDroppedRecords(context, stream, &lost) == cupti::kSuccess)
       dropped_ += lost;
+    output_.flush();  // a program that is killed loses no more than CUPTI still has
   } catch (const std::exception&) {
     output_.switch_off();
   }
@@ -532,8 +537,8 @@ void Kernels::add(spool::Kernel kernel, std::uint32_t context) {
   }
   kernel.start_ns = monotonic(kernel.start_ns);
   kernel.end_ns = monotonic(kernel.end_ns);
-  batch_.push_back(kernel);
-  if (batch_.size() >= kBatch) write_batch();
+  batch_.add(kernel);
+  if (batch_.count() >= kBatch) write_batch();
 }
 
 void Kernels::add(const cupti::SynchronizationActivity& r) {
@@ -574,9 +579,7 @@ std::uint32_t Kernels::plain_name_id(std::string_view name) {
 }
 
 void Kernels::write_batch() {
-  if (!batch_.empty())
-    output_.append(spool::Type::kernel, {reinterpret_cast<const char*>(batch_.data()),
-                                         batch_.size() * sizeof(spool::Kernel)});
+  if (batch_.count() > 0) output_.append(spool::Type::kernel, batch_.bytes());
   if (!waits_.empty())
     output_.append(spool::Type::synchronisation, {reinterpret_cast<const char*>(waits_.data()),
                                                   waits_.size() * sizeof(spool::Synchronisation)});

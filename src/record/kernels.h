@@ -18,6 +18,7 @@
 #include "record/raw_capture.h"
 #include "record/stacks.h"
 #include "record/subscription.h"
+#include "spool/kernels.h"
 
 namespace joulediff::record {
 
@@ -98,6 +99,7 @@ class Kernels {
   bool devices_written_ = false;
   void (*on_first_launch_)() = nullptr;
   std::atomic<bool> external_ = false;
+  std::atomic<std::uint64_t> stretch_launches_ = 0;
   sem_t launched_{};  // posted at the first launch of the stretch and when there are enough
 
   std::mutex data_;  // what the callback that completes a buffer works on
@@ -107,7 +109,7 @@ class Kernels {
   std::uint64_t delivered_ = 0;    // records since the last flush
   bool converts_clock_ = false;
   RealtimeConverter clock_;
-  std::vector<spool::Kernel> batch_;
+  spool::KernelBatch batch_;
   std::vector<spool::Synchronisation> waits_;
   std::uint64_t dropped_ = 0, incomplete_ = 0, unjoined_ = 0, of_graphs_ = 0;
   std::uint32_t next_name_ = 0;

@@ -61,7 +61,7 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out + r.err, "");
   EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(10));
   const auto charged = correlations(r);
   EXPECT_THAT(charged, SizeIs(8));
@@ -104,7 +104,7 @@ TEST(Kernels, OfTheTracePassComeAloneWithCopiesAndSets) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(5));
   const auto names = r.kernel_names();
   EXPECT_EQ(names.at(kernels[0].name), "add(float*, int)");
@@ -128,7 +128,7 @@ TEST(Kernels, OfCuda12AreReadToo) {
       },
       fake_with("FAKE_CUPTI_VERSION", "24"));
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(50'000));
   for (std::size_t i = 0; i < kernels.size(); ++i) ASSERT_EQ(kernels[i].start_ns, 10 * (i + 1));
 }
@@ -166,7 +166,7 @@ TEST(Kernels, ThatWereLostAreCounted) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(2));
+  EXPECT_THAT(r.kernels(), SizeIs(2));
   EXPECT_THAT(r.all<std::uint64_t>(Type::dropped), ElementsAre(41u));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.incomplete_kernels")));
 }
@@ -183,7 +183,7 @@ TEST(Kernels, AreStampedWithTheMonotonicClock) {
       },
       fake_with("FAKE_CUPTI_NO_CLOCK", "1"));
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   const auto steps = r.all<spool::Step>(Type::step);
   ASSERT_THAT(kernels, SizeIs(1));
   ASSERT_THAT(steps, SizeIs(1));
@@ -214,7 +214,7 @@ TEST(Kernels, OfSeveralThreadsFindTheirOwnOperators) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(kThreads * kEach));
   const auto charged = correlations(r);
   for (const auto& k : kernels) {
@@ -244,7 +244,7 @@ TEST(Kernels, AreNotRecordedInAForkedChild) {
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_FALSE(r.torn);
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(2));
+  EXPECT_THAT(r.kernels(), SizeIs(2));
   EXPECT_THAT(r.facts("who"), SizeIs(1));
 }
 
@@ -351,7 +351,7 @@ TEST(Kernels, OfEndlesslyManyNamesKeepTheirNames) {
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
   const auto names = r.kernel_names();
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(kNames + 1));
   for (const auto& k : kernels)
     ASSERT_EQ(names.at(k.name), "k" + std::to_string((k.start_ns - 1) % kNames));

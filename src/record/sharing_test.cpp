@@ -50,7 +50,7 @@ TEST(Sharing, ATracePassLeavesTheSubscriptionFree) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(1));
+  EXPECT_THAT(r.kernels(), SizeIs(1));
 }
 
 TEST(Sharing, WhoComesDuringTheTraceIsSeenAndNotDisturbed) {
@@ -68,7 +68,7 @@ TEST(Sharing, WhoComesDuringTheTraceIsSeenAndNotDisturbed) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(testing::Gt(1000u)));
+  EXPECT_THAT(r.kernels(), SizeIs(testing::Gt(1000u)));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.other_subscriber")));
 }
 

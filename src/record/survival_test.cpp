@@ -49,8 +49,8 @@ void dies_by(int signal) {
   EXPECT_EQ(WTERMSIG(r.status), signal);
   EXPECT_EQ(r.out + r.err, "");
   ASSERT_THAT(r.files, SizeIs(1));
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
-  EXPECT_THAT(kernels, SizeIs(Ge(4000u)));
+  const auto kernels = r.kernels();
+  EXPECT_THAT(kernels, SizeIs(Ge(9000u)));
   const auto names = r.kernel_names();
   for (std::size_t i = 0; i < kernels.size(); ++i) {
     ASSERT_EQ(kernels[i].start_ns, i + 1);
@@ -79,7 +79,7 @@ TEST(Survival, AFlushBeforeAQuickExitKeepsAll) {
       kFake);
   EXPECT_EQ(r.status, 0);
   EXPECT_FALSE(r.torn);
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(10'000));
+  EXPECT_THAT(r.kernels(), SizeIs(10'000));
 }
 
 // Data loaders fork after CUDA has started, and their children live on without it.
@@ -146,7 +146,7 @@ TEST(Survival, AnotherProgramCanBeStartedInTheMiddle) {
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_FALSE(r.torn);
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(2));
+  EXPECT_THAT(r.kernels(), SizeIs(2));
 }
 
 // What the next test's program turns itself into.
@@ -178,7 +178,7 @@ TEST(Survival, AChainOfProgramsLeavesASpoolForEach) {
   std::vector<std::string> ends;
   for (const auto& [name, bytes] : r.files) ends.push_back(name.substr(name.find('.')));
   EXPECT_THAT(ends, testing::UnorderedElementsAre(".spool", ".2.spool", ".3.spool"));
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(3));
+  EXPECT_THAT(r.kernels(), SizeIs(3));
 }
 
 TEST(Survival, ThreadsThatOutliveMainAreHarmless) {
@@ -237,7 +237,7 @@ TEST(Survival, AFullDiskStopsTheRecorderAndNotTheProgram) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out + r.err, "");
   EXPECT_FALSE(r.torn);
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(Ge(500u)));
+  EXPECT_THAT(r.kernels(), SizeIs(Ge(500u)));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.spool_full")));
 }
 

@@ -44,6 +44,7 @@ void LaunchStacks::begin() {
   const std::lock_guard lock(mutex_);
   slots_.assign(kSlots, {});
   batch_.reserve(kBatch);
+  taken_ = 0;
   launches_ = unnamed_ = 0;
   last_correlation_ = 0;
   write_modules();
@@ -94,11 +95,10 @@ std::uint32_t LaunchStacks::last_correlation() {
 std::uint32_t LaunchStacks::id_of(const std::uint64_t* frames, std::uint32_t count) {
   const std::uint64_t hash = hash_of(frames, count);
   std::size_t at = hash % kSlots;
-  std::size_t tries = 0;
-  for (; slots_[at].id != 0; at = (at + 1) % kSlots) {
+  for (; slots_[at].id != 0; at = (at + 1) % kSlots)
     if (slots_[at].hash == hash) return slots_[at].id;
-    if (++tries == kSlots / 2) return 0;
-  }
+  if (taken_ == kSlots / 2) return 0;
+  ++taken_;
   slots_[at] = {hash, ++ids_};
   spool::Packer packer;
   packer.put(ids_).put(std::uint32_t{0});

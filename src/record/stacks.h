@@ -43,6 +43,7 @@ class LaunchStacks {
   std::atomic<bool> on_ = false;
   std::mutex mutex_;
   std::vector<Slot> slots_;
+  std::size_t taken_ = 0;
   std::uint32_t ids_ = 0;
   std::uint64_t launches_ = 0, unnamed_ = 0;
   std::uint32_t last_correlation_ = 0;

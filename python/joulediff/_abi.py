@@ -73,14 +73,9 @@ class Recorder:
             setattr(self, name.removeprefix("jd_"), function)
         self._raw_fact, self.fact = self.fact, self._fact
         self._raw_operator, self.operator = self.operator, self._operator
-        self._raw_step, self.step = self.step, self._step
 
     def _fact(self, topic, **fields):
         self._raw_fact(topic.encode(), json.dumps(fields).encode())
-
-    def _step(self, of_pass, index, begin, end, inputs=None):
-        """inputs: text that is equal where shapes and dtypes are; None: unknown."""
-        self._raw_step(of_pass, index, begin, end, None if inputs is None else inputs.encode())
 
     def diagnostic(self, severity, rule, message):
         """severity: note, warning or error; rule: a short stable name."""

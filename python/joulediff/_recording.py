@@ -137,7 +137,7 @@ class Recording:
             return
         if self._mode is not None:
             self._mode.end()
-        self._recorder.step(self._pass, self._index, self._begin, now)
+        self._recorder.step(self._pass, self._index, self._begin, now, None)
 
     def _enter_pass(self, following):
         if following != _abi.WARMUP and self._settings is None:

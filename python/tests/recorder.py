@@ -42,7 +42,7 @@ class Library:
 
         self.jd_active, self.jd_now = (lambda: _abi.ABI), now
         self.jd_fact = lambda topic, text: self.facts.append((topic.decode(), json.loads(text)))
-        self.jd_step = lambda *step: self.steps.append(step[:4])
+        self.jd_step = lambda *step: self.steps.append(step)
         self.jd_tensor, self.jd_operator = tensor, operator
         self.jd_operator_begin, self.jd_operator_end, self.jd_kernels = begin, end, kernels
         self.jd_operator_seconds = lambda index: seconds

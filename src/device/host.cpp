@@ -137,6 +137,10 @@ HostInfo host_info() {
   return info;
 }
 
+std::string boot_id() {
+  return first_line("/proc/sys/kernel/random/boot_id");
+}
+
 std::optional<Rapl> Rapl::open(const std::string& root) {
   Rapl rapl;
   std::error_code error;

@@ -19,6 +19,9 @@ struct HostInfo {
 };
 HostInfo host_info();
 
+// Of the running kernel; two runs with the same have one monotonic clock. Empty where unknown.
+std::string boot_id();
+
 // Processor time of a process, its descendants and those that have ended, in nanoseconds since the
 // root's start. Never falls.
 class ProcessTree {

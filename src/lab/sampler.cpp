@@ -22,21 +22,6 @@ void sleep_until(Nanoseconds time, const std::stop_token& stop) {
   }
 }
 
-// What to add to CLOCK_REALTIME to get CLOCK_MONOTONIC: the closest of a few snapshots.
-Nanoseconds realtime_to_monotonic() {
-  Nanoseconds offset = 0, closest = kSecond;
-  for (int i = 0; i < 5; ++i) {
-    const Nanoseconds before = now();
-    const Nanoseconds real = read_clock(CLOCK_REALTIME);
-    const Nanoseconds after = now();
-    if (after - before < closest) {
-      closest = after - before;
-      offset = before + (after - before) / 2 - real;
-    }
-  }
-  return offset;
-}
-
 }  // namespace
 
 Sampler::Sampler(const device::Board* board) : board_(board), rapl_(device::Rapl::open()) {
@@ -155,7 +140,7 @@ void Sampler::read_fields() {
 }
 
 void Sampler::read_ring() {
-  const Nanoseconds offset = realtime_to_monotonic();
+  const Nanoseconds offset = -wall_minus_monotonic();
   const std::vector<device::RingSample> ring = board_->ring(ring_seen_us_);
   const std::scoped_lock lock(mutex_);
   for (const device::RingSample& sample : ring) {

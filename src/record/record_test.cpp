@@ -71,7 +71,7 @@ TEST(Record, WritesEachKindOfRecord) {
   const auto r = recorded([] {
     JD_REQUIRE(jd_active() == JD_ABI);
     jd_fact("manifest", R"({"framework":"none"})");
-    jd_step(JD_VALUES, 1, 100, 200, nullptr);
+    jd_step(JD_VALUES, 1, 100, 200, "f32[2]");
     const float samples[] = {1.5f, -2.5f};
     jd_tensor_info tensor{};
     tensor.id = 11;

@@ -32,11 +32,11 @@ enum class Type : std::uint32_t {
   replay = 9,         // u64 begin, u64 end, u64 count, string signature
   dropped = 10,       // u64 kernels that the device's buffers lost
   op_name = 11,       // u32 step, u32 index, string name: order pass, once for each (index, name)
-  inputs = 12,        // u32 id (from 1), string text: of the steps that name it
+  inputs = 12,        // u32 id from 1, string text: before its first use by a step
   device = 13,        // u32 ordinal, string uuid, string name
-  launch_stack = 14,  // LaunchStack[]
+  launch_stack = 14,  // LaunchStack[]: order pass
   native_stack = 15,  // u32 id, u32 0, u64 pc[]: return addresses, innermost first
-  module = 16,        // u64 begin, u64 end, u64 file_offset, string path, string build_id
+  module = 16,        // u64 begin, u64 end, u64 file_offset, string path, string build_id (hex)
   synchronisation = 17,  // Synchronisation[]
   clock = 18,            // Clock
 };
@@ -45,7 +45,7 @@ enum class Type : std::uint32_t {
 struct Step {
   std::uint32_t pass, index;
   std::uint64_t begin_ns, end_ns;
-  std::uint32_t inputs, reserved;  // inputs: id of an inputs record, 0: none
+  std::uint32_t inputs, reserved;  // inputs: the id of its text, 0 where unknown
 };
 struct OpTime {
   std::uint32_t step, index;
@@ -66,10 +66,12 @@ struct LaunchStack {
 };
 struct Synchronisation {
   std::uint64_t start_ns, end_ns;
-  std::uint32_t kind, stream, pass, device;  // kind: SynchronisationKind; stream, device: kNone
+  std::uint32_t kind, stream, pass, device;  // kind: SynchronisationKind; stream, device: or kNone
 };
+// As CUpti_ActivitySynchronizationType has it.
 enum class SynchronisationKind : std::uint32_t { unknown, event, stream_waits, stream, context };
 constexpr std::uint32_t kNone = 0xFFFFFFFF;
+// Both clocks at one instant: how a trace that somebody else took is joined.
 struct Clock {
   std::uint64_t monotonic_ns, realtime_ns;
 };

@@ -9,6 +9,7 @@
 
 #include "run/run_file.h"
 #include "spool/crc32.h"
+#include "spool/kernels.h"
 
 namespace joulediff::lab {
 namespace {
@@ -78,9 +79,9 @@ class Spool {
   }
   Spool& kernel(std::uint32_t name, std::uint64_t start, std::uint32_t correlation,
                 std::uint32_t pass) {
-    return add_packed(
-        Type::kernel,
-        spool::Kernel{start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    spool::KernelBatch batch;
+    batch.add({start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    return add(Type::kernel, batch.bytes());
   }
   Spool& replay(std::string_view signature, std::uint64_t begin, std::uint64_t count) {
     return add(Type::replay,

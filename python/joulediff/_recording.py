@@ -259,7 +259,7 @@ class Recording:
             self._end_step(self._recorder.now())
             self._leave_pass()
         missing = sorted({n for n in self._schedule_rest()})
-        if missing:
+        if missing and self._index > 0:  # one call alone is no loop of steps
             self._recorder.diagnostic("warning", "ended_early",
                                       f"the program ended after {self._index + 1} steps, before: "
                                       + ", ".join(missing) + "; let it run longer, or ask for fewer "

@@ -9,7 +9,7 @@ from joulediff._mode import OperatorMode
 
 
 class Order(OperatorMode):
-    """`operators`: index -> (name, signature, moves data) of the step that was noted."""
+    """`operators`: index -> (name, signature, may be replayed and moves data) of the step that was noted."""
 
     def __init__(self, recorder, fail):
         super().__init__(fail)
@@ -45,7 +45,7 @@ class Order(OperatorMode):
         outputs = [t for t in _operator.tensors_in(result) if _storages.has_storage(t)]
         view = not writes and bool(outputs) and all(
             t.untyped_storage()._cdata in owners for t in outputs)
-        self.operators[index] = form.name, signature, not view
+        self.operators[index] = form.name, signature, form.replayable and not view
 
 
 def describe(form, function, args, kwargs):

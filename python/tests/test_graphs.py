@@ -123,4 +123,6 @@ def test_the_order_pass_brackets_a_replay(graphs):
     decode.step(torch.ones(2, 4))
     order.end()
     assert [name for _, _, name in library.brackets if "graph" in name] == ["cuda_graph.replay"]
+    chosen = {name: moves for name, _, moves in order.operators.values()}
+    assert chosen["aten.copy_.default"] and not chosen["cuda_graph.replay"]  # never run once more
     assert not errors and graphs.replay is Graph.replay  # as it was

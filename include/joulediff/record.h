@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-#define JD_ABI 1
+#define JD_ABI 2
 #define JD_MAX_DIMS 8
 
 /* The passes of a recording, in the order in which one process makes them. */
@@ -62,7 +62,9 @@ uint64_t jd_now(void);
 /* One fact of a topic: manifest, setting, stack, diagnostic, ... */
 void jd_fact(const char* topic, const char* json);
 
-void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns);
+/* `inputs`: shapes and dtypes of what the step was given, as "float32[8,1024]"; null: unknown.
+ * Steps of equal text are taken to do the same work. */
+void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns, const char* inputs);
 
 void jd_tensor(const jd_tensor_info* tensor);
 

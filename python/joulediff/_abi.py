@@ -60,7 +60,7 @@ _SIGNATURES = {
     "jd_replay": (None, [_TEXT, _U64, _U64, _U64]),
     "jd_flush": (None, []),
 }
-ABI = 1
+ABI = 2
 
 
 class Recorder:

@@ -38,9 +38,9 @@ class Spool:
                 topic, at = text(payload, 0)
                 self.facts.append((topic, json.loads(text(payload, at)[0])))
             elif kind == 2:
-                self.steps.append(struct.unpack_from("<IIQQ", payload))
-                self.inputs.append(texts[struct.unpack_from("<I", payload, 24)[0]]
-                                   if len(payload) >= 32 else None)
+                *step, inputs, _ = struct.unpack("<IIQQII", payload)
+                self.steps.append(tuple(step))
+                self.inputs.append(texts[inputs])
             elif kind == 12:
                 (number,) = struct.unpack_from("<I", payload)
                 texts[number] = text(payload, 4)[0]

@@ -12,8 +12,11 @@ struct Installation {
   std::filesystem::path inject;    // the folder whose sitecustomize.py loads the plug-ins
 };
 
-// JOULEDIFF_HOME, else beside the running program (../lib, ../python), else the source tree that it
-// was built from.
+// In JOULEDIFF_HOME where it is set, else where the running program says.
 Result<Installation> find_installation();
+
+// With PREFIX/bin/joulediff as the program: PREFIX/lib and PREFIX/python (a build tree or a
+// bundle), else the Python package that pip installed with the program.
+Result<Installation> installation_of(const std::filesystem::path& program);
 
 }  // namespace joulediff::lab

@@ -6,19 +6,32 @@
 #include "lab/pack.h"
 
 #include <algorithm>
+#include <charconv>
+#include <joulediff/record.h>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
 #include "lab/align.h"
 #include "lab/pack_program.h"
+#include "run/names.h"
 
 namespace joulediff::lab {
 namespace {
 
 constexpr std::string_view kStatic = "joulediff.static";
 constexpr std::string_view kIdle = "joulediff.idle";
+
+// As torchrun and its like number the processes of one program.
+std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
+  const std::string text = manifest_fact(spool, "rank");
+  std::uint32_t rank = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return rank;
+}
 
 // For each step of the order pass: the operator of the run that each index is.
 class OrderSteps {
@@ -86,14 +99,67 @@ class KernelIds {
   std::map<Key, run::KernelId> ids_;
 };
 
+// The texts of a spool's inputs as those of the run.
+class InputIds {
+ public:
+  InputIds(run::Run& run, const SpoolContents& spool) : run_(run), texts_(spool.inputs) {}
+  run::InputsId find(std::uint32_t id) {
+    const auto text = texts_.find(id);
+    if (text == texts_.end()) return {};
+    const auto same = std::ranges::find(run_.inputs, text->second, &run::Inputs::text);
+    const run::InputsId found(static_cast<std::size_t>(same - run_.inputs.begin()));
+    if (same == run_.inputs.end()) run_.inputs.push_back({text->second});
+    return found;
+  }
+
+ private:
+  run::Run& run_;
+  const std::map<std::uint32_t, std::string>& texts_;
+};
+
+// The devices of a process by the numbers that it gives them.
+class DeviceIds {
+ public:
+  DeviceIds(run::Run& run, const SpoolContents& spool) {
+    for (const SpoolDevice& spooled : spool.devices) {
+      const auto same = std::ranges::find(run.devices, spooled.device.uuid, &run::Device::uuid);
+      ids_[spooled.ordinal] = run::DeviceId(static_cast<std::size_t>(same - run.devices.begin()));
+      if (same == run.devices.end()) run.devices.push_back(spooled.device);
+    }
+  }
+  run::DeviceId find(std::uint32_t ordinal) const {
+    const auto found = ids_.find(ordinal);
+    return found == ids_.end() ? run::DeviceId() : found->second;
+  }
+
+ private:
+  std::map<std::uint32_t, run::DeviceId> ids_;
+};
+
 void add_steps(run::Run& run, run::Block& block, const SpoolContents& spool) {
+  InputIds inputs(run, spool);
   for (const spool::Step& step : spool.steps) {
     if (step.pass > static_cast<std::uint32_t>(run::Pass::replay) || step.end_ns < step.begin_ns)
       diagnose(run, Severity::warning, "record.bad_step", "steps without a pass or a duration");
     else
       block.steps.push_back({static_cast<run::Pass>(step.pass), step.index,
                              static_cast<Nanoseconds>(step.begin_ns),
-                             static_cast<Nanoseconds>(step.end_ns)});
+                             static_cast<Nanoseconds>(step.end_ns), inputs.find(step.inputs)});
+  }
+}
+
+void add_synchronisations(run::Block& block, const SpoolContents& spool) {
+  std::vector<spool::Synchronisation> waits = spool.synchronisations;
+  std::ranges::stable_sort(waits, {}, &spool::Synchronisation::start_ns);
+  for (const spool::Synchronisation& wait : waits) {
+    if (wait.end_ns < wait.start_ns) continue;
+    const bool known = wait.kind < run::kNames<run::SynchronisationKind>.size();
+    block.synchronisations.kind.push_back(known ? static_cast<run::SynchronisationKind>(wait.kind)
+                                                : run::SynchronisationKind::other);
+    block.synchronisations.start.push_back(static_cast<Nanoseconds>(wait.start_ns));
+    block.synchronisations.duration.push_back(
+        static_cast<Nanoseconds>(wait.end_ns - wait.start_ns));
+    block.synchronisations.stream.push_back(wait.stream);
   }
 }
 
@@ -132,6 +198,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
     return std::tie(a.start_ns, a.correlation) < std::tie(b.start_ns, b.correlation);
   });
   KernelIds ids(run);
+  const DeviceIds devices(run, spool);
   const Window trace = trace_window(block);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);
@@ -152,6 +219,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
     series.start.push_back(start);
     series.duration.push_back(static_cast<Nanoseconds>(kernel.end_ns - kernel.start_ns));
     series.stream.push_back(kernel.stream);
+    if (!spool.devices.empty()) series.device.push_back(devices.find(kernel.device));
     const auto launch = in_order ? launched_by.find(kernel.correlation) : launched_by.end();
     if (launch != launched_by.end()) {
       series.op.push_back(order.find(launch->second->step, launch->second->index));
@@ -195,17 +263,24 @@ void add_replays(run::Run& run, run::Block& block, const SpoolContents& spool) {
   }
 }
 
-// The recorded process: of those with steps, the first that has operators, else the first to step.
-const SpoolContents* recorded_process(const std::vector<SpoolContents>& spools) {
-  const auto rank = [](const SpoolContents& spool) {
+// The processes that made steps, the one that says what the program is first: it has operators, is
+// of the lowest rank, and began to step first.
+std::vector<const SpoolContents*> stepping_processes(const std::vector<SpoolContents>& spools) {
+  const auto place = [](const SpoolContents& spool) {
     std::uint64_t first = ~0ull;
     for (const spool::Step& step : spool.steps) first = std::min(first, step.begin_ns);
-    return std::pair(spool.operators.empty(), first);
+    return std::tuple(spool.operators.empty(), rank_of(spool).value_or(0), first);
   };
-  const SpoolContents* best = nullptr;
+  std::vector<const SpoolContents*> all;
   for (const SpoolContents& spool : spools)
-    if (!spool.steps.empty() && (!best || rank(spool) < rank(*best))) best = &spool;
-  return best;
+    if (!spool.steps.empty()) all.push_back(&spool);
+  std::ranges::stable_sort(all, {}, [&](const SpoolContents* spool) { return place(*spool); });
+  return all;
+}
+
+bool was_traced(const SpoolContents& spool) {
+  return std::ranges::find(spool.steps, std::uint32_t{JD_TRACE}, &spool::Step::pass) !=
+         spool.steps.end();
 }
 
 // Why there is nothing to pack, and what a person can do about it.
@@ -232,6 +307,46 @@ Error nothing_recorded(const Recorded& recorded) {
           "module:qualname, or call joulediff.torch.steps(n) in its loop"};
 }
 
+void tell_imperfections(run::Run& run, const Recorded& recorded) {
+  for (const SpoolContents& each : recorded.spools) {
+    take_diagnostics(run, each);
+    if (each.torn)
+      diagnose(run, Severity::warning, "record.torn_spool",
+               "a process's recording ends in a torn record; what lies before it is kept");
+    if (each.damaged_records > 0)
+      diagnose(run, Severity::warning, "record.damaged_records",
+               "records that have not the form of their type are left out", each.damaged_records);
+  }
+  for (const std::string& stranger : recorded.strangers)
+    diagnose(run, Severity::warning, "record.bad_spool", "unreadable spool " + stranger);
+  if (recorded.launched.exit_status != 0 && !recorded.launched.interrupted)
+    diagnose(run, Severity::warning, "record.program_failed",
+             "the program ended with status " + std::to_string(recorded.launched.exit_status) +
+                 "; what it had recorded is kept");
+  if (recorded.launched.interrupted)
+    diagnose(run, Severity::warning, "record.interrupted",
+             "the program was interrupted; what it had recorded is kept");
+}
+
+// What one process recorded of its passes.
+void add_process(run::Run& run, run::Block& block, const SpoolContents& spool,
+                 const OrderSteps& order) {
+  block.dropped_kernels = spool.dropped_kernels;
+  if (block.dropped_kernels > 0)
+    diagnose(run, Severity::warning, "record.dropped_kernels",
+             "kernels that the device's buffers lost", block.dropped_kernels);
+  if (order.strangers() > 0)
+    diagnose(run, Severity::warning, "record.order_differs",
+             "operators of the order pass that the values pass did not make (of " +
+                 std::to_string(order.operators()) + "): the program's steps differ",
+             order.strangers());
+  add_steps(run, block, spool);
+  add_kernels(run, block, spool, order);
+  add_operator_times(block, spool, order);
+  add_synchronisations(block, spool);
+  add_replays(run, block, spool);
+}
+
 }  // namespace
 
 void diagnose(run::Run& run, Severity severity, std::string rule, std::string message,
@@ -244,11 +359,11 @@ void diagnose(run::Run& run, Severity severity, std::string rule, std::string me
   run.diagnostics.push_back({severity, std::move(rule), std::move(message), count});
 }
 
-Status add_block(run::Run& run, Recorded recorded) {
-  const SpoolContents* spool = recorded_process(recorded.spools);
-  if (!spool) return fail(nothing_recorded(recorded));
-  const bool first = run.blocks.empty();
-  if (first && spool->operators.empty())
+Status add_launch(run::Run& run, Recorded recorded) {
+  const std::vector<const SpoolContents*> processes = stepping_processes(recorded.spools);
+  if (processes.empty()) return fail(nothing_recorded(recorded));
+  const SpoolContents& leader = *processes.front();
+  if (run.blocks.empty() && leader.operators.empty())
     return fail(ExitCode::bad_input,
                 recorded.launched.exit_status != 0
                     ? "the program ended with status " +
@@ -256,54 +371,36 @@ Status add_block(run::Run& run, Recorded recorded) {
                           " before its operators were recorded"
                     : "no operators were recorded: the passes must begin with values, and the "
                       "program must make a step after its first");
-  if (first) take_program(run, *spool);
+  if (run.blocks.empty()) take_program(run, leader);
+  tell_imperfections(run, recorded);
 
+  run::Block launch;
+  launch.order = recorded.order;
+  launch.begin = recorded.launched.begin;
+  launch.end = recorded.launched.end;
+  launch.exit_status = recorded.launched.exit_status;
+  const std::size_t first = run.blocks.size();
   std::uint64_t others = 0;
-  for (const SpoolContents& each : recorded.spools) {
-    take_diagnostics(run, each);
-    others += &each != spool && !each.steps.empty();
-    if (each.torn)
-      diagnose(run, Severity::warning, "record.torn_spool",
-               "a process's recording ends in a torn record; what lies before it is kept");
-    if (each.damaged_records > 0)
-      diagnose(run, Severity::warning, "record.damaged_records",
-               "records that have not the form of their type are left out", each.damaged_records);
+  for (const SpoolContents* process : processes) {
+    const OrderSteps order(run, *process);
+    // Another rank makes the operators of the first; what does not is another program.
+    const bool same_program = rank_of(*process) || 2 * order.strangers() < order.operators();
+    if (process != &leader && (!same_program || (was_traced(leader) && !was_traced(*process)))) {
+      ++others;
+      continue;
+    }
+    run::Block block = launch;
+    block.rank = rank_of(*process).value_or(static_cast<std::uint32_t>(run.blocks.size() - first));
+    block.pid = process->pid;
+    add_process(run, block, *process, order);
+    run.blocks.push_back(std::move(block));
   }
+  run.blocks[first].series = std::move(recorded.launched.series);
   if (others > 0)
     diagnose(run, Severity::warning, "record.other_processes",
-             "other processes of the program made steps too; only the first is kept", others);
-  for (const std::string& stranger : recorded.strangers)
-    diagnose(run, Severity::warning, "record.bad_spool", "unreadable spool " + stranger);
-  if (recorded.launched.exit_status != 0 && !recorded.launched.interrupted)
-    diagnose(run, Severity::warning, "record.program_failed",
-             "the program ended with status " + std::to_string(recorded.launched.exit_status) +
-                 "; what it had recorded is kept");
-  if (recorded.launched.interrupted)
-    diagnose(run, Severity::warning, "record.interrupted",
-             "the program was interrupted; what it had recorded is kept");
-
-  run::Block block;
-  block.order = recorded.order;
-  block.pid = static_cast<std::uint32_t>(recorded.launched.pid);
-  block.begin = recorded.launched.begin;
-  block.end = recorded.launched.end;
-  block.exit_status = recorded.launched.exit_status;
-  block.series = std::move(recorded.launched.series);
-  block.dropped_kernels = spool->dropped_kernels;
-  if (block.dropped_kernels > 0)
-    diagnose(run, Severity::warning, "record.dropped_kernels",
-             "kernels that the device's buffers lost", block.dropped_kernels);
-  add_steps(run, block, *spool);
-  const OrderSteps order(run, *spool);
-  if (order.strangers() > 0)
-    diagnose(run, Severity::warning, "record.order_differs",
-             "operators of the order pass that the values pass did not make (of " +
-                 std::to_string(order.operators()) + "): the program's steps differ",
-             order.strangers());
-  add_kernels(run, block, *spool, order);
-  add_operator_times(block, *spool, order);
-  add_replays(run, block, *spool);
-  run.blocks.push_back(std::move(block));
+             "other processes of the program made steps of another kind, or too few; they are left "
+             "out: name the one to record with --region",
+             others);
   return {};
 }
 

@@ -20,10 +20,11 @@ struct Recorded {
   std::uint32_t order = 0;  // run::Block::order
 };
 
-// Adds one block. The first block brings the program (operators, tensors, stacks, settings,
-// manifest); those after it are fitted to it: signatures by text, kernels by value, operators by
-// index and name. Imperfections become diagnostics of the run; an error leaves the run as it was.
-Status add_block(run::Run& run, Recorded recorded);
+// Adds the blocks of one launch, one for each of its ranks. The first brings the program
+// (operators, tensors, stacks, settings, manifest); those after it are fitted to it: signatures by
+// text, kernels by value, operators by index and name. Imperfections become diagnostics of the run;
+// an error leaves the run as it was.
+Status add_launch(run::Run& run, Recorded recorded);
 
 // Counts one more of the same where rule and message are those of an earlier diagnostic.
 void diagnose(run::Run& run, Severity severity, std::string rule, std::string message,

@@ -194,6 +194,17 @@ void take_program(run::Run& run, const SpoolContents& spool) {
   Program(run, spool).take();
 }
 
+std::string manifest_fact(const SpoolContents& spool, const char* key) {
+  std::string found;
+  for (const SpoolFact& fact : spool.facts) {
+    if (fact.topic != "manifest") continue;
+    const json object = parse(fact.json);
+    if (!object.is_object()) continue;
+    if (std::string value = text(object, key); !value.empty()) found = std::move(value);
+  }
+  return found;
+}
+
 void take_diagnostics(run::Run& run, const SpoolContents& spool) {
   for (const SpoolFact& fact : spool.facts) {
     if (fact.topic != "diagnostic") continue;

@@ -9,6 +9,9 @@ namespace joulediff::lab {
 // Operators, tensors, stacks, signatures, settings and manifest of the values pass.
 void take_program(run::Run& run, const SpoolContents& spool);
 
+// A string field of the manifest that the process told; empty: none.
+std::string manifest_fact(const SpoolContents& spool, const char* key);
+
 // The facts of topic `diagnostic`, which every block may have.
 void take_diagnostics(run::Run& run, const SpoolContents& spool);
 

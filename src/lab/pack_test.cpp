@@ -43,7 +43,7 @@ class Spool {
     return add(Type::fact, Packer().put(topic).put(json).bytes());
   }
   Spool& step(std::uint32_t pass, std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
-    return add_packed(Type::step, spool::Step{pass, index, begin, end});
+    return add_packed(Type::step, spool::Step{pass, index, begin, end, 0, 0});
   }
   Spool& tensor(std::uint64_t id, std::uint64_t version = 0, std::uint32_t role = JD_COMPUTED) {
     jd_tensor_info info{};
@@ -125,8 +125,9 @@ void order_pass(Spool& spool, const std::vector<std::string>& names) {
     spool.kernel(i, 310 + i * 20, 50 + i, JD_ORDER);
 }
 
-Recorded recorded(std::vector<SpoolContents> spools) {
+Recorded recorded(std::vector<SpoolContents> spools, std::uint32_t order = 0) {
   Recorded all;
+  all.order = order;
   all.launched.pid = 1;
   all.launched.end = 1000;
   all.launched.series.push_back({run::Source::host_cpu, {1, 2}, {10, 20}, {}});
@@ -144,7 +145,7 @@ TEST(Pack, BringsTheProgram) {
   Spool spool = program();
   order_pass(spool, {"addmm", "gelu"});
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
   EXPECT_EQ(run.manifest.framework, "torch 2.13.0");
   EXPECT_EQ(run.manifest.work, (run::Work{"token", 8}));
@@ -171,7 +172,7 @@ TEST(Pack, ChargesOrderKernelsToTheOperatorsThatLaunchedThem) {
   spool.kernel(1, 900, 0, JD_TRACE);
   spool.kernel(5, 900, 0, JD_TRACE);  // has no name
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   const run::KernelSeries& order = run.blocks[0].order_kernels;
   EXPECT_THAT(order.start, ElementsAre(310, 330, 330));
   EXPECT_EQ(order.op[0], run::OperatorId(0));
@@ -192,7 +193,7 @@ TEST(Pack, TheTraceHasTheKernelsOfItsStepsAlone) {
   spool.step(JD_TRACE, 4, 600, 700);
   for (const std::uint32_t start : {250u, 510u, 690u, 710u}) spool.kernel(0, start, 90, JD_TRACE);
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_THAT(run.blocks[0].trace_kernels.start, ElementsAre(510, 690));
 }
 
@@ -200,11 +201,59 @@ TEST(Pack, AlignsAnOrderPassThatDiffersByNames) {
   Spool spool = program();
   order_pass(spool, {"addmm", "dropout", "gelu"});
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_THAT(run.blocks[0].operator_times.op, ElementsAre(run::OperatorId(0), run::OperatorId(1)));
   EXPECT_FALSE(run.blocks[0].order_kernels.op[1].valid());
   ASSERT_TRUE(find(run, "record.order_differs"));
   EXPECT_EQ(find(run, "record.order_differs")->count, 1u);
+}
+
+TEST(Pack, InputsDevicesAndWaits) {
+  Spool spool = program();
+  spool.add(Type::inputs,
+            Packer().put(std::uint32_t{1}).put(std::string_view("float32[8,4]")).bytes());
+  spool.add(Type::device, Packer()
+                              .put(std::uint32_t{0})
+                              .put(std::string_view("GPU-a"))
+                              .put(std::string_view("board"))
+                              .bytes());
+  order_pass(spool, {"addmm", "gelu"});
+  spool.add_packed(Type::step, spool::Step{JD_TRACE, 5, 500, 600, 1, 0});
+  spool.add_packed(Type::synchronisation, spool::Synchronisation{550, 560, 3, 7, JD_TRACE, 0});
+  spool.add_packed(Type::synchronisation, spool::Synchronisation{520, 525, 99, 7, JD_TRACE, 0});
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
+  EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
+  ASSERT_EQ(run.inputs.size(), 1u);
+  EXPECT_EQ(run.inputs[0].text, "float32[8,4]");
+  EXPECT_EQ(run.blocks[0].steps.back().inputs, run::InputsId(0));
+  EXPECT_FALSE(run.blocks[0].steps.front().inputs.valid());
+  EXPECT_THAT(run.devices, ElementsAre(run::Device{"GPU-a", "board"}));
+  EXPECT_EQ(run.blocks[0].order_kernels.device_of(0), run::DeviceId(0));
+  EXPECT_THAT(run.blocks[0].synchronisations.kind,
+              ElementsAre(run::SynchronisationKind::other, run::SynchronisationKind::stream));
+  EXPECT_THAT(run.blocks[0].synchronisations.start, ElementsAre(520, 550));
+}
+
+// Ranks of one launch are blocks of one order; what the meters read is in the first alone.
+TEST(Pack, RanksOfALaunchAreBlocksOfOneOrder) {
+  Spool rank1;
+  rank1.fact("manifest", R"({"rank":"1"})");
+  order_pass(rank1, {"addmm", "gelu"});
+  Spool rank0 = program();
+  rank0.fact("manifest", R"({"rank":"0"})");
+  order_pass(rank0, {"addmm", "gelu"});
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({rank1.contents(4), rank0.contents(5)}, 3)));
+  EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
+  ASSERT_EQ(run.blocks.size(), 2u);
+  EXPECT_EQ(run.blocks[0].rank, 0u);
+  EXPECT_EQ(run.blocks[0].pid, 5u);
+  EXPECT_EQ(run.blocks[1].rank, 1u);
+  EXPECT_EQ(run.blocks[1].order, 3u);
+  EXPECT_EQ(run.blocks[0].series.size(), 1u);
+  EXPECT_TRUE(run.blocks[1].series.empty());
+  EXPECT_EQ(run.blocks[1].order_kernels.op[1], run::OperatorId(1));
 }
 
 TEST(Pack, LaterBlocksTakeTheIdsOfTheFirst) {
@@ -218,8 +267,8 @@ TEST(Pack, LaterBlocksTakeTheIdsOfTheFirst) {
       .replay("gelu(f)", 2000, 5)
       .replay("softmax(f)", 3000, 5);
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({first.contents()})));
-  ASSERT_TRUE(add_block(run, recorded({second.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({first.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({second.contents()}, 1)));
   EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
   ASSERT_EQ(run.blocks.size(), 2u);
   EXPECT_EQ(run.operators.size(), 2u);
@@ -238,7 +287,7 @@ TEST(Pack, AValueThatWasThereBeforeIsNotMadeAnew) {
   Spool spool = program();
   spool.op(2, "detach", {3}, {3}, "{}").op(3, "view", {1}, {2}, "{}");
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_TRUE(run.operators[2].outputs.empty());
   EXPECT_TRUE(run.operators[3].outputs.empty());
   EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
@@ -248,7 +297,7 @@ TEST(Pack, TheSameGeometryUnderTwoIdsIsOneTensor) {
   Spool spool = program();
   spool.tensor(2).op(2, "relu", {2}, {}, "{}");
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_EQ(run.tensors.size(), 3u);
 }
 
@@ -259,7 +308,7 @@ TEST(Pack, KeepsWhatLiesBeforeATear) {
   const auto torn = parse_spool(std::string_view(spool.bytes()).substr(0, whole + 5), 1);
   ASSERT_TRUE(torn);
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({*torn})));
+  ASSERT_TRUE(add_launch(run, recorded({*torn})));
   EXPECT_EQ(run.operators.size(), 2u);
   EXPECT_TRUE(find(run, "record.torn_spool"));
 }
@@ -268,7 +317,7 @@ TEST(Pack, CountsRecordsThatHaveNotTheirForm) {
   Spool spool = program();
   spool.add(Type::tensor, "short").add(Type::op, "x").add(static_cast<Type>(77), "new");
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_EQ(find(run, "record.damaged_records")->count, 3u);
 }
 
@@ -279,7 +328,7 @@ TEST(Pack, BadFactsAreCountedNotThrown) {
   spool.fact("diagnostic", R"({"severity":"warning","rule":"r","message":"m"})");
   spool.fact("diagnostic", R"({"severity":"warning","rule":"r","message":"m"})");
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({spool.contents()})));
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_TRUE(find(run, "record.bad_fact"));
   EXPECT_EQ(find(run, "r")->count, 2u);
   EXPECT_EQ(find(run, "r")->severity, Severity::warning);
@@ -289,23 +338,23 @@ TEST(Pack, TakesTheProcessWithOperatorsAndCountsTheOthers) {
   Spool worker;
   worker.step(JD_VALUES, 0, 1, 2);
   run::Run run;
-  ASSERT_TRUE(add_block(run, recorded({worker.contents(4), program().contents(5)})));
+  ASSERT_TRUE(add_launch(run, recorded({worker.contents(4), program().contents(5)})));
   EXPECT_EQ(run.operators.size(), 2u);
   EXPECT_EQ(find(run, "record.other_processes")->count, 1u);
 }
 
 TEST(Pack, SaysWhyThereIsNothing) {
   run::Run run;
-  const Status none = add_block(run, recorded({}));
+  const Status none = add_launch(run, recorded({}));
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ExitCode::environment);
-  const Status no_steps = add_block(run, recorded({Spool().contents()}));
+  const Status no_steps = add_launch(run, recorded({Spool().contents()}));
   ASSERT_FALSE(no_steps);
   EXPECT_EQ(no_steps.error().code, ExitCode::bad_input);
   EXPECT_THAT(no_steps.error().message, HasSubstr("--region"));
   Recorded crashed = recorded({Spool().contents()});
   crashed.launched.exit_status = 139;
-  EXPECT_THAT(add_block(run, crashed).error().message, HasSubstr("139"));
+  EXPECT_THAT(add_launch(run, crashed).error().message, HasSubstr("139"));
   EXPECT_TRUE(run.blocks.empty());
   EXPECT_TRUE(run.operators.empty());
 }
@@ -314,7 +363,7 @@ TEST(Pack, ACrashKeepsWhatWasRecorded) {
   Recorded crashed = recorded({program().contents()});
   crashed.launched.exit_status = 134;
   run::Run run;
-  ASSERT_TRUE(add_block(run, crashed));
+  ASSERT_TRUE(add_launch(run, crashed));
   EXPECT_EQ(run.blocks[0].exit_status, 134);
   EXPECT_TRUE(find(run, "record.program_failed"));
 }

@@ -5,14 +5,16 @@
 #include "lab/record.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
-#include <random>
 #include <sstream>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/format.h"
 #include "base/progress.h"
 #include "device/host.h"
@@ -29,8 +31,10 @@ constexpr Nanoseconds kEnding = kSecond;  // a program's end after its replay, a
 constexpr double kMostWithin = 0.97;      // of a block's progress before it has ended
 
 std::string random_id() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
+  // Not std::random_device: a static libstdc++ may take it from a glibc newer than the wheel's.
+  std::uint64_t random = 0;
+  JD_CHECK(getrandom(&random, sizeof random, 0) == sizeof random);
+  return fmt::format("{:016x}", random);
 }
 
 std::string label_of(const std::vector<std::string>& command) {
@@ -165,7 +169,7 @@ class Recording {
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(folder.path().string(), left_behind.strangers);
     left_behind.order = block;
-    return add_block(recorded.run, std::move(left_behind));
+    return add_launch(recorded.run, std::move(left_behind));
   }
 
   static std::string without_values(const std::string& passes) {

@@ -138,6 +138,36 @@ bool take(const spool::Record& record, SpoolContents& out) {
       out.operator_names.push_back(std::move(name));
       return true;
     }
+    case spool::Type::inputs: {
+      std::uint32_t id = 0;
+      std::string text;
+      if (!in.get(id) || !get(in, text)) return false;
+      out.inputs[id] = std::move(text);
+      return true;
+    }
+    case spool::Type::device: {
+      SpoolDevice device;
+      if (!in.get(device.ordinal) || !get(in, device.device.uuid) || !get(in, device.device.name))
+        return false;
+      out.devices.push_back(std::move(device));
+      return true;
+    }
+    case spool::Type::launch_stack: return get_array(record.payload, out.launch_stacks);
+    case spool::Type::native_stack: {
+      std::uint32_t id = 0, reserved = 0;
+      if (!in.get(id) || !in.get(reserved)) return false;
+      return get_array(in.rest(), out.native_stacks[id]);
+    }
+    case spool::Type::module: {
+      SpoolModule module;
+      if (!in.get(module.begin) || !in.get(module.end) || !in.get(module.file_offset) ||
+          !get(in, module.path) || !get(in, module.build_id))
+        return false;
+      out.modules.push_back(std::move(module));
+      return true;
+    }
+    case spool::Type::synchronisation: return get_array(record.payload, out.synchronisations);
+    case spool::Type::clock: return get_array(record.payload, out.clocks);
   }
   return false;
 }

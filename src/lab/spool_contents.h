@@ -44,6 +44,20 @@ struct SpoolReplay {
   std::string signature;
 };
 
+struct SpoolDevice {
+  std::uint32_t ordinal = 0;  // as the process's kernels name it
+  run::Device device;
+};
+
+// Code that was mapped into the process.
+struct SpoolModule {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t file_offset = 0;  // of `begin` in the file
+  std::string path;
+  std::string build_id;
+};
+
 struct SpoolContents {
   std::uint32_t pid = 0;
   std::vector<SpoolFact> facts;
@@ -56,6 +70,13 @@ struct SpoolContents {
   std::vector<spool::Kernel> kernels;
   std::vector<spool::Correlation> correlations;
   std::vector<SpoolReplay> replays;
+  std::map<std::uint32_t, std::string> inputs;  // by id
+  std::vector<SpoolDevice> devices;
+  std::vector<spool::LaunchStack> launch_stacks;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> native_stacks;  // by id, innermost first
+  std::vector<SpoolModule> modules;
+  std::vector<spool::Synchronisation> synchronisations;
+  std::vector<spool::Clock> clocks;
   std::uint64_t dropped_kernels = 0;
   bool torn = false;                  // ended in the middle of a record
   std::uint64_t damaged_records = 0;  // whole, but not of the form that their type has

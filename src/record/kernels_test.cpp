@@ -206,7 +206,7 @@ TEST(Kernels, AreStampedWithTheMonotonicClock) {
         usleep(2000);
         kernel(clock_ns(CLOCK_REALTIME), 1000);
         usleep(2000);
-        jd_step(JD_TRACE, 0, before, jd_now());
+        jd_step(JD_TRACE, 0, before, jd_now(), nullptr);
       },
       fake_with("FAKE_CUPTI_NO_CLOCK", "1"));
   EXPECT_EQ(r.status, 0) << r.err;

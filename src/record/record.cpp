@@ -8,7 +8,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <pthread.h>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "record/clock.h"
@@ -21,9 +24,38 @@
 namespace joulediff::record {
 namespace {
 
+// Texts of inputs: each is written once, and is a number in every step that has it.
+class InputTexts {
+ public:
+  explicit InputTexts(Output& output) : output_(output) {}
+
+  std::uint32_t id_of(const char* text) {
+    if (text == nullptr) return 0;
+    const std::lock_guard lock(mutex_);
+    const auto [known, fresh] = ids_.try_emplace(text, static_cast<std::uint32_t>(ids_.size()) + 1);
+    if (fresh) {
+      spool::Packer packer;
+      output_.append(spool::Type::inputs,
+                     packer.put(known->second).put(std::string_view(known->first)).bytes());
+    }
+    return known->second;
+  }
+  void before_fork() noexcept { mutex_.lock(); }
+  void after_fork(bool child) noexcept {
+    if (child) ids_.clear();
+    mutex_.unlock();
+  }
+
+ private:
+  Output& output_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::uint32_t> ids_;
+};
+
 // What a process records with.
 struct Process {
   Output output;
+  InputTexts inputs{output};
   Operators operators{output};
   Kernels kernels{output, operators};
   std::atomic<bool> attended = false;     // somebody calls the C ABI and makes the passes
@@ -66,11 +98,13 @@ void at_exit() noexcept {
 void before_fork() {
   process().kernels.before_fork();
   process().operators.before_fork();
+  process().inputs.before_fork();
   process().output.before_fork();
 }
 
 void after_fork(bool child) {
   process().output.after_fork(child);
+  process().inputs.after_fork(child);
   process().operators.after_fork(child);
   process().kernels.after_fork(child);
 }
@@ -128,9 +162,10 @@ JD_EXPORT void jd_fact(const char* topic, const char* json) {
   recording([&](Process& p) { p.output.fact(text(topic), text(json)); });
 }
 
-JD_EXPORT void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns) {
+JD_EXPORT void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns,
+                       const char* inputs) {
   recording([&](Process& p) {
-    const spool::Step step{pass, index, begin_ns, end_ns};
+    const spool::Step step{pass, index, begin_ns, end_ns, p.inputs.id_of(inputs), 0};
     p.output.append(spool::Type::step, bytes(&step, 1));
   });
 }

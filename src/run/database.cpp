@@ -33,6 +33,8 @@ concept Coded = std::is_enum_v<T>;
 
 class Declarer {
  public:
+  explicit Declarer(std::uint32_t version) : version_(version) {}
+  std::uint32_t version() const { return version_; }
   void operator()(const char* name, const std::string&) { column(name, "TEXT NOT NULL"); }
   void operator()(const char* name, const Blob&) { column(name, "BLOB NOT NULL"); }
   void operator()(const char* name, double) { column(name, "REAL NOT NULL"); }
@@ -67,13 +69,14 @@ class Declarer {
     columns_ += fmt::format(", \"{}\" {}", name, type);
     ++count_;
   }
+  const std::uint32_t version_;
   std::string columns_;
   std::size_t count_ = 0;
 };
 
 template <class T>
-Declarer declared() {
-  Declarer declarer;
+Declarer declared(std::uint32_t version = kFormatVersion) {
+  Declarer declarer(version);
   const T record{};
   fields(declarer, record);
   return declarer;
@@ -135,7 +138,8 @@ class Binder {
 // Reads the columns of one row; the first fault is kept, and nothing is read after it.
 class Reader {
  public:
-  Reader(SQLite::Statement& statement, std::size_t id) : statement_(statement) {
+  Reader(SQLite::Statement& statement, std::size_t id, std::uint32_t version)
+      : statement_(statement), version_(version) {
     std::int64_t found = -1;
     (*this)("id", found);
     if (fault_.empty() && found != static_cast<std::int64_t>(id)) {
@@ -143,6 +147,7 @@ class Reader {
     }
   }
   const std::string& fault() const { return fault_; }
+  std::uint32_t version() const { return version_; }
 
   void operator()(const char* name, std::string& text) {
     if (has(name, SQLITE_TEXT)) text = statement_.getColumn(next_ - 1).getString();
@@ -238,6 +243,7 @@ class Reader {
   }
 
   SQLite::Statement& statement_;
+  const std::uint32_t version_;
   int next_ = 0;
   std::string fault_;
 };
@@ -257,10 +263,11 @@ void write_rows(SQLite::Database& database, const char* table, const std::vector
 }
 
 template <class T>
-Status read_rows(SQLite::Database& database, const char* table, std::vector<T>& list) {
+Status read_rows(SQLite::Database& database, std::uint32_t version, const char* table,
+                 std::vector<T>& list) {
   SQLite::Statement select(database, fmt::format("SELECT * FROM \"{}\" ORDER BY id", table));
   while (select.executeStep()) {
-    Reader reader(select, list.size());
+    Reader reader(select, list.size(), version);
     T& record = list.emplace_back();
     fields(reader, record);
     if (!reader.fault().empty()) {
@@ -295,7 +302,8 @@ void restrain(sqlite3* handle, Budget& budget) {
   sqlite3_progress_handler(handle, Budget::kOperations, &Budget::spend, &budget);
 }
 
-Status check_schema(SQLite::Database& database) {
+// The version of the file's format.
+Result<std::uint32_t> check_schema(SQLite::Database& database) {
   const auto bad = [](std::string message) {
     return fail(ExitCode::bad_input, std::move(message));
   };
@@ -309,34 +317,33 @@ Status check_schema(SQLite::Database& database) {
                     "update joulediff to read it",
                     version, kFormatVersion));
   }
-  if (version != kFormatVersion) return bad(fmt::format("there is no format {}", version));
+  if (version < 1) return bad(fmt::format("there is no format {}", version));
+  const std::vector<std::string> tables = schema(static_cast<std::uint32_t>(version));
   SQLite::Statement select(database, "SELECT type, sql FROM sqlite_master ORDER BY rowid");
   std::size_t next = 0;
   while (select.executeStep()) {
     const std::string sql = select.getColumn(1).getString();
-    if (next == schema().size() || select.getColumn(0).getString() != "table" ||
-        sql != schema()[next]) {
+    if (next == tables.size() || select.getColumn(0).getString() != "table" ||
+        sql != tables[next]) {
       return bad(fmt::format("its schema is not that of format {} (at entry {})", version, next));
     }
     ++next;
   }
-  if (next != schema().size()) return bad(fmt::format("its table {} is missing", kTables[next]));
-  return {};
+  if (next != tables.size()) return bad(fmt::format("its table {} is missing", kTables[next]));
+  return static_cast<std::uint32_t>(version);
 }
 
 }  // namespace
 
-const std::vector<std::string>& schema() {
-  static const std::vector<std::string> kSchema = [] {
-    std::vector<std::string> list;
-    Tables tables;
-    each_table(tables, [&]<class T>(const char* table, std::vector<T>&) {
-      list.push_back(fmt::format("CREATE TABLE \"{}\"(\"id\" INTEGER PRIMARY KEY{})", table,
-                                 declared<T>().columns()));
-    });
-    return list;
-  }();
-  return kSchema;
+std::vector<std::string> schema(std::uint32_t version) {
+  std::vector<std::string> list;
+  Tables tables;
+  each_table(tables, [&]<class T>(const char* table, std::vector<T>&) {
+    list.push_back(fmt::format("CREATE TABLE \"{}\"(\"id\" INTEGER PRIMARY KEY{})", table,
+                               declared<T>(version).columns()));
+  });
+  list.resize(table_count(version));
+  return list;
 }
 
 Result<std::string> to_database(const Run& run) try {
@@ -348,7 +355,7 @@ Result<std::string> to_database(const Run& run) try {
   SQLite::Transaction transaction(database);
   database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
   database.exec(fmt::format("PRAGMA user_version = {}", kFormatVersion));
-  for (const std::string& table : schema()) database.exec(table);
+  for (const std::string& table : schema(kFormatVersion)) database.exec(table);
   each_table(tables,
              [&](const char* table, const auto& list) { write_rows(database, table, list); });
   transaction.commit();
@@ -361,7 +368,7 @@ Result<std::string> to_database(const Run& run) try {
   return fail(ExitCode::environment, fmt::format("the run does not fit: {}", error.what()));
 }
 
-Result<Run> from_database(std::string_view bytes) try {
+Result<Run> from_database(std::string_view bytes, std::uint32_t version) try {
   Budget budget{.left = 10'000 + static_cast<std::int64_t>(bytes.size() / 8)};
   SQLite::Database database(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   sqlite3* const handle = database.getHandle();
@@ -374,14 +381,22 @@ Result<Run> from_database(std::string_view bytes) try {
     return fail(ExitCode::bad_input, "it holds no SQLite database");
   }
   database.exec("PRAGMA cell_size_check = 1");
-  JD_TRY(check_schema(database));
+  JD_ASSIGN(const std::uint32_t found, check_schema(database));
+  if (found != version) {
+    return fail(
+        ExitCode::bad_input,
+        fmt::format("its trailer says format {} and its database format {}", version, found));
+  }
   Tables tables;
   Status status;
+  std::size_t left = table_count(version);
   each_table(tables, [&](const char* table, auto& list) {
-    if (status) status = read_rows(database, table, list);
+    if (left == 0) return;
+    --left;
+    if (status) status = read_rows(database, version, table, list);
   });
   JD_TRY(std::move(status));
-  return run_of(std::move(tables));
+  return run_of(std::move(tables), version);
 } catch (const SQLite::Exception& error) {
   return fail(ExitCode::bad_input, fmt::format("its database is damaged: {}", error.what()));
 }

@@ -14,6 +14,15 @@ namespace joulediff::run {
 template <class X, class T>
 concept Is = std::same_as<std::remove_const_t<X>, T>;
 
+// A field that the format has only had since `version`.
+template <class V, class T>
+void since(std::uint32_t version, V& visit, const char* name, T& value) {
+  if constexpr (requires { visit.version(); }) {
+    if (visit.version() < version) return;
+  }
+  visit(name, value);
+}
+
 template <class V, Is<Manifest> X>
 void fields(V& visit, X& x) {  // facts apart
   visit("label", x.label);
@@ -105,12 +114,24 @@ void fields(V& visit, X& x) {
   visit("kind", x.kind);
 }
 
+template <class V, Is<Device> X>
+void fields(V& visit, X& x) {
+  visit("uuid", x.uuid);
+  visit("name", x.name);
+}
+
+template <class V, Is<Inputs> X>
+void fields(V& visit, X& x) {
+  visit("text", x.text);
+}
+
 template <class V, Is<Step> X>
 void fields(V& visit, X& x) {
   visit("pass", x.pass);
   visit("index", x.index);
   visit("begin", x.begin);
   visit("end", x.end);
+  since(2, visit, "inputs", x.inputs);
 }
 
 template <class V, Is<Replay> X>
@@ -130,6 +151,16 @@ void fields(V& visit, X& x) {
   visit("stream", x.stream);
   visit("op", x.op);
   visit("step", x.step);
+  visit("device", x.device);
+  visit("stack", x.stack);
+}
+
+template <class V, Is<Synchronisations> X>
+void fields(V& visit, X& x) {
+  visit("kind", x.kind);
+  visit("start", x.start);
+  visit("duration", x.duration);
+  visit("stream", x.stream);
 }
 
 template <class V, Is<OperatorTimes> X>
@@ -143,6 +174,7 @@ void fields(V& visit, X& x) {
 template <class V, Is<Series> X>
 void fields(V& visit, X& x) {
   visit("source", x.source);
+  visit("channel", x.channel);
   visit("time", x.time);
   visit("value", x.value);
   visit("uncertainty", x.uncertainty);
@@ -156,6 +188,8 @@ void fields(V& visit, X& x) {  // steps, replays and all series apart
   visit("end", x.end);
   visit("exit_status", x.exit_status);
   visit("dropped_kernels", x.dropped_kernels);
+  since(2, visit, "rank", x.rank);
+  since(2, visit, "host", x.host);
 }
 
 template <class V, Is<Diagnostic> X>

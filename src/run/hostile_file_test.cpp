@@ -23,7 +23,7 @@ const std::string& good_database() {
     for (std::uint64_t seed = 0;; ++seed) {
       run::Run run = RandomRun::make(seed, 20);
       const bool rich = run.blocks.size() == 2 && run.blocks[0].trace_kernels.size() > 5 &&
-                        run.tensors.size() > 5 && run.stacks.size() > 2;
+                        run.tensors.size() > 5 && run.stacks.size() > 2 && run.frames.size() > 2;
       if (rich) return to_database(run).value();
     }
   }();
@@ -70,13 +70,15 @@ TEST(HostileFile, TheGoodOneIsGood) {
 }
 
 TEST(HostileFile, ANewerFormatSaysToUpdate) {
-  EXPECT_THAT(fault_after("PRAGMA user_version = 2"), HasSubstr("update joulediff"));
+  EXPECT_THAT(fault_after("PRAGMA user_version = 3"), HasSubstr("update joulediff"));
   EXPECT_THAT(fault_after("PRAGMA user_version = 0"), HasSubstr("there is no format 0"));
   // So does a newer trailer, even around something that is no database to us.
-  EXPECT_THAT(read_run_bytes(seal("from the future", 2)).error().message,
-              HasSubstr("a newer joulediff wrote it (format 2, this one reads up to 1); update"));
+  EXPECT_THAT(read_run_bytes(seal("from the future", 3)).error().message,
+              HasSubstr("a newer joulediff wrote it (format 3, this one reads up to 2); update"));
   EXPECT_THAT(read_run_bytes(seal(good_database(), 0)).error().message,
               HasSubstr("its trailer contradicts the file"));
+  EXPECT_THAT(read_run_bytes(seal(good_database(), 1)).error().message,
+              HasSubstr("its trailer says format 1 and its database format 2"));
 }
 
 TEST(HostileFile, ADatabaseOfAnotherProgram) {
@@ -86,13 +88,13 @@ TEST(HostileFile, ADatabaseOfAnotherProgram) {
 }
 
 TEST(HostileFile, ASchemaThatIsNotOursLetterByLetter) {
-  const auto refused = HasSubstr("its schema is not that of format 1");
+  const auto refused = HasSubstr("its schema is not that of format 2");
   EXPECT_THAT(fault_after("CREATE TABLE extra(x)"), refused);
   EXPECT_THAT(fault_after("CREATE VIEW v AS SELECT 1"), refused);
   EXPECT_THAT(fault_after("CREATE INDEX i ON frame(line)"), refused);
   EXPECT_THAT(fault_after("CREATE TRIGGER t AFTER INSERT ON frame BEGIN SELECT 1; END"), refused);
   EXPECT_THAT(fault_after("CREATE VIRTUAL TABLE f USING fts5(x)"), refused);
-  EXPECT_THAT(fault_after("DROP TABLE sample"), HasSubstr("table sample is missing"));
+  EXPECT_THAT(fault_after("DROP TABLE inputs"), HasSubstr("table inputs is missing"));
   EXPECT_THAT(fault_after("DROP TABLE frame; CREATE VIEW frame AS SELECT 0 AS id"), refused);
   EXPECT_THAT(fault_after("PRAGMA writable_schema = 1; UPDATE sqlite_master SET sql = "
                           "replace(sql, '\"line\" INTEGER', '\"line\" INTEGER  ') "

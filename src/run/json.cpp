@@ -65,6 +65,10 @@ class Writer {
     return value;
   }
   static Json element(float value) { return from_real(value); }
+  template <Coded T>
+  static Json element(T value) {
+    return run::name(value);
+  }
   template <class Tag>
   static Json element(Id<Tag> id) {
     return id.valid() ? Json(id.value) : Json(nullptr);
@@ -212,6 +216,7 @@ Json block_object(const Block& block) {
   object["order_kernels"] = object_of(block.order_kernels);
   object["trace_kernels"] = object_of(block.trace_kernels);
   object["operator_times"] = object_of(block.operator_times);
+  object["synchronisations"] = object_of(block.synchronisations);
   object["series"] = array_of(block.series);
   return object;
 }
@@ -231,6 +236,7 @@ void read_block(const Json& element, Block& block, std::string where) {
   columns("order_kernels", block.order_kernels);
   columns("trace_kernels", block.trace_kernels);
   columns("operator_times", block.operator_times);
+  columns("synchronisations", block.synchronisations);
 }
 
 Run run_of(const Json& json) {
@@ -254,6 +260,8 @@ Run run_of(const Json& json) {
   reader.records("tensors", run.tensors);
   reader.records("operators", run.operators);
   reader.records("kernels", run.kernels);
+  reader.records("devices", run.devices);
+  reader.records("inputs", run.inputs);
   for (const Json& element : reader.array("blocks")) {
     const std::string where = fmt::format("blocks[{}].", run.blocks.size());
     read_block(element, run.blocks.emplace_back(), where);
@@ -307,6 +315,8 @@ std::string to_json(const Run& run) {
   json["tensors"] = array_of(run.tensors);
   json["operators"] = array_of(run.operators);
   json["kernels"] = array_of(run.kernels);
+  json["devices"] = array_of(run.devices);
+  json["inputs"] = array_of(run.inputs);
   json["blocks"] = Json::array();
   for (const Block& block : run.blocks) json["blocks"].push_back(block_object(block));
   json["diagnostics"] = array_of(run.diagnostics);

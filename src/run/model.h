@@ -28,6 +28,8 @@ using FrameId = Id<struct FrameTag>;          // index in Run::frames
 using StackId = Id<struct StackTag>;          // index in Run::stacks
 using SignatureId = Id<struct SignatureTag>;  // index in Run::signatures
 using KernelId = Id<struct KernelTag>;        // index in Run::kernels
+using DeviceId = Id<struct DeviceTag>;        // index in Run::devices
+using InputsId = Id<struct InputsTag>;        // index in Run::inputs
 
 // What a step of the run does. A run without a stated unit does "step"s, one for each.
 struct Work {
@@ -47,6 +49,19 @@ struct Manifest {
   std::string pair;  // shared by the two files of a pair; empty if recorded apart
   std::string side;  // "a" or "b" within the pair
   std::map<std::string, std::string> facts;  // driver, cuda, python, host, joulediff, ...
+};
+
+// A device that the program used.
+struct Device {
+  std::string uuid;  // "GPU-..." or "MIG-..."; what the channels of its sensors are called
+  std::string name;
+  bool operator==(const Device&) const = default;
+};
+
+// Shapes and dtypes of what a step was given: "float32[8,1024]". Steps with equal inputs do the
+// same work.
+struct Inputs {
+  std::string text;
 };
 
 // A switch of a framework or library as the program left it: "torch.backends.cudnn.benchmark".
@@ -122,9 +137,11 @@ struct Step {
   std::uint32_t index = 0;
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
+  InputsId inputs{};  // none where unknown
 };
 
-// Executions on the device in order of their start, as columns of equal length.
+// Executions on the device in order of their start, as columns of equal length; `device` and
+// `stack` may be empty instead, where nothing is known.
 struct KernelSeries {
   std::vector<KernelId> kernel;
   std::vector<Nanoseconds> start;
@@ -132,7 +149,27 @@ struct KernelSeries {
   std::vector<std::uint32_t> stream;
   std::vector<OperatorId> op;       // order pass: the operator that launched it; trace: none
   std::vector<std::uint32_t> step;  // order pass: its step; trace: 0
+  std::vector<DeviceId> device{};   // none: the run's only device
+  std::vector<StackId> stack{};     // order pass: the native call path of the launch
   std::size_t size() const { return kernel.size(); }
+  DeviceId device_of(std::size_t i) const { return device.empty() ? DeviceId() : device[i]; }
+  StackId stack_of(std::size_t i) const { return stack.empty() ? StackId() : stack[i]; }
+};
+
+// Host waits for the device in order of their start, as columns of equal length.
+enum class SynchronisationKind : std::uint8_t {
+  other = 0,
+  event = 1,         // the host waits for an event
+  stream_event = 2,  // a stream waits for an event; the host does not
+  stream = 3,        // the host waits for a stream
+  context = 4        // the host waits for the whole device
+};
+struct Synchronisations {
+  std::vector<SynchronisationKind> kind;
+  std::vector<Nanoseconds> start;
+  std::vector<Nanoseconds> duration;
+  std::vector<std::uint32_t> stream;
+  std::size_t size() const { return kind.size(); }
 };
 
 // Host time of operators in the order pass, as columns of equal length.
@@ -168,17 +205,38 @@ enum class Source : std::uint8_t {
   nvml_power_limit = 9,    // mW
   host_cpu = 10,           // ns of processor time of the process tree since its start
   rapl_package = 11,       // uJ, unwrapped
+  nvml_power_module = 12,  // mW: board, processor and memory of a superchip
+  rapl_dram = 13,          // uJ, unwrapped
+  rapl_psys = 14,          // uJ, unwrapped: the whole platform, packages included
+  hwmon_power = 15,        // uW
+  hwmon_energy = 16,       // uJ, unwrapped
+  amd_energy = 17,         // uJ
+  amd_power = 18,          // mW
+  amd_sm_clock = 19,       // MHz
+  amd_memory_clock = 20,   // MHz
+  amd_temperature = 21,    // degrees C
+  external_power = 22,     // mW, of a meter outside
+  host_load = 23,          // ns of processor time of the whole machine, all cores
 };
+// Joules that only grow.
+constexpr bool is_energy_counter(Source source) {
+  return source == Source::nvml_energy || source == Source::rapl_package ||
+         source == Source::rapl_dram || source == Source::rapl_psys ||
+         source == Source::hwmon_energy || source == Source::amd_energy;
+}
+
 struct Series {
   Source source = Source::nvml_energy;
   std::vector<Nanoseconds> time;
   std::vector<std::int64_t> value;
   std::vector<Nanoseconds> uncertainty;  // of time, half width; empty: none stated
+  std::string channel{};  // what the meter calls what it reads: a board's UUID, "package-0"
 };
 
-// One process of the recording.
+// One process of the recording. Blocks of the same order are the ranks of one launch, and the first
+// of them on each host has the series of its meters: no joule is there twice.
 struct Block {
-  std::uint32_t order = 0;  // its place among the blocks of the pair, both sides counted
+  std::uint32_t order = 0;  // its launch's place among those of the pair, both sides counted
   std::uint32_t pid = 0;
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
@@ -187,9 +245,12 @@ struct Block {
   KernelSeries order_kernels;
   KernelSeries trace_kernels;
   OperatorTimes operator_times;
+  Synchronisations synchronisations;  // of the order and trace passes
   std::vector<Replay> replays;
   std::vector<Series> series;
   std::uint64_t dropped_kernels = 0;
+  std::uint32_t rank = 0;
+  std::string host;  // empty: the manifest's
 };
 
 struct Run {
@@ -201,6 +262,8 @@ struct Run {
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
   std::vector<Kernel> kernels;
+  std::vector<Device> devices;
+  std::vector<Inputs> inputs;
   std::vector<Block> blocks;
   Diagnostics diagnostics;
 };

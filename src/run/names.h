@@ -25,10 +25,16 @@ inline constexpr std::array<std::string_view, 5> kNames<Pass>{"warmup", "values"
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<ReplayKind>{"op", "static", "idle"};
 template <>
-inline constexpr std::array<std::string_view, 12> kNames<Source>{
+inline constexpr std::array<std::string_view, 24> kNames<Source>{
     "nvml_energy",       "nvml_power_samples", "nvml_power_instant", "nvml_power_average",
     "nvml_power_memory", "nvml_sm_clock",      "nvml_memory_clock",  "nvml_temperature",
-    "nvml_throttle",     "nvml_power_limit",   "host_cpu",           "rapl_package"};
+    "nvml_throttle",     "nvml_power_limit",   "host_cpu",           "rapl_package",
+    "nvml_power_module", "rapl_dram",          "rapl_psys",          "hwmon_power",
+    "hwmon_energy",      "amd_energy",         "amd_power",          "amd_sm_clock",
+    "amd_memory_clock",  "amd_temperature",    "external_power",     "host_load"};
+template <>
+inline constexpr std::array<std::string_view, 5> kNames<SynchronisationKind>{
+    "other", "event", "stream_event", "stream", "context"};
 template <>
 inline constexpr std::array<std::string_view, 3> kNames<Severity>{"note", "warning", "error"};
 template <>

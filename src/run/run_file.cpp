@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL  // no library to link
 #include <xxhash.h>
 
 #include "base/file.h"
@@ -70,7 +71,12 @@ tl::unexpected<Error> not_a_run(std::string_view bytes) {
   return bad("it is not a Joulediff run; record one, or import a foreign trace");
 }
 
-Result<std::string_view> unsealed(std::string_view bytes) {
+struct Unsealed {
+  std::string_view database;
+  std::uint32_t version = 0;
+};
+
+Result<Unsealed> unsealed(std::string_view bytes) {
   const std::size_t size = bytes.size();
   if (size < kTrailer || bytes.substr(size - kTrailer, kMagic.size()) != kMagic) {
     return not_a_run(bytes);
@@ -86,11 +92,11 @@ Result<std::string_view> unsealed(std::string_view bytes) {
         "read it",
         version, kFormatVersion));
   }
-  if (version != kFormatVersion || get<std::uint32_t>(trailer, kReservedAt) != 0 ||
+  if (version < 1 || get<std::uint32_t>(trailer, kReservedAt) != 0 ||
       get<std::uint64_t>(trailer, kLengthAt) != size - kTrailer) {
     return bad("its trailer contradicts the file; record it again");
   }
-  return bytes.substr(0, size - kTrailer);
+  return Unsealed{bytes.substr(0, size - kTrailer), version};
 }
 
 }  // namespace
@@ -106,8 +112,8 @@ std::string seal(std::string database, std::uint32_t version) {
 }
 
 Result<Run> read_run_bytes(std::string_view bytes) {
-  JD_ASSIGN(const std::string_view database, unsealed(bytes));
-  JD_ASSIGN(Run run, from_database(database));
+  JD_ASSIGN(const Unsealed file, unsealed(bytes));
+  JD_ASSIGN(Run run, from_database(file.database, file.version));
   JD_TRY(validate(run));
   return run;
 }

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "run/columns.h"
+#include "run/run_file.h"
 
 namespace joulediff::run {
 
@@ -26,16 +27,25 @@ struct ColumnSpec {
   std::optional<std::size_t> context;  // index of an earlier column
 };
 
-std::span<const ColumnSpec> columns_of(const SeriesRow& row) {
-  static constexpr std::array<ColumnSpec, 6> kKernels{
-      {{"kernel", {}}, {"duration", 0}, {"gap", 0}, {"stream", {}}, {"op", {}}, {"step", {}}}};
+std::span<const ColumnSpec> columns_of(const SeriesRow& row, std::uint32_t version) {
+  static constexpr std::array<ColumnSpec, 8> kKernels{{{"kernel", {}},
+                                                       {"duration", 0},
+                                                       {"gap", 0},
+                                                       {"stream", {}},
+                                                       {"op", {}},
+                                                       {"step", {}},
+                                                       {"device", {}},
+                                                       {"stack", {}}}};
+  static constexpr std::array<ColumnSpec, 4> kWaits{
+      {{"kind", {}}, {"duration", 0}, {"gap", 0}, {"stream", {}}}};
   static constexpr std::array<ColumnSpec, 4> kTimes{
       {{"op", {}}, {"duration", 0}, {"gap", 0}, {"step", {}}}};
   static constexpr std::array<ColumnSpec, 3> kSensor{
       {{"time", {}}, {"value", {}}, {"uncertainty", {}}}};
   if (row.kind == SeriesKind::operator_times) return kTimes;
   if (row.kind == SeriesKind::sensor) return std::span(kSensor).first(row.uncertain ? 3 : 2);
-  return kKernels;
+  if (row.kind == SeriesKind::synchronisations) return kWaits;
+  return std::span(kKernels).first(version < 2 ? 6 : 8);
 }
 
 // Differences and sums that wrap: whatever a hostile file holds, the arithmetic is defined.
@@ -79,6 +89,12 @@ Column widen(const std::vector<Id<Tag>>& ids) {
   return out;
 }
 
+// None of n, where a column of ids is left out.
+template <class Tag>
+Column widen(const std::vector<Id<Tag>>& ids, std::size_t n) {
+  return ids.empty() ? Column(n, Id<Tag>::kNone) : widen(ids);
+}
+
 bool narrow(const Column& values, std::vector<std::uint32_t>& out) {
   constexpr std::int64_t kMax = std::numeric_limits<std::uint32_t>::max();
   for (const std::int64_t value : values) {
@@ -95,8 +111,16 @@ bool narrow(const Column& values, std::vector<Id<Tag>>& out) {
   return true;
 }
 
+// A column of ids that are all none is left out.
+template <class Tag>
+bool narrow_known(const Column& values, std::vector<Id<Tag>>& out) {
+  const bool known = std::ranges::any_of(
+      values, [](std::int64_t value) { return value != std::int64_t{Id<Tag>::kNone}; });
+  return !known || narrow(values, out);
+}
+
 void pack(PackedSeries& packed, const SeriesRow& row, const std::vector<Column>& columns) {
-  const auto specs = columns_of(row);
+  const auto specs = columns_of(row, kFormatVersion);
   const auto series = static_cast<std::uint32_t>(packed.series.size());
   packed.series.push_back(row);
   for (std::size_t c = 0; c < specs.size(); ++c) {
@@ -118,7 +142,16 @@ void pack_kernels(PackedSeries& packed, std::uint32_t block, SeriesKind kind,
   if (series.size() == 0) return;
   pack(packed, {.block = block, .kind = kind, .records = series.size()},
        {widen(series.kernel), series.duration, gaps(series.start, series.duration),
-        widen(series.stream), widen(series.op), widen(series.step)});
+        widen(series.stream), widen(series.op), widen(series.step),
+        widen(series.device, series.size()), widen(series.stack, series.size())});
+}
+
+void pack_waits(PackedSeries& packed, std::uint32_t block, const Synchronisations& waits) {
+  if (waits.size() == 0) return;
+  Column kind;
+  for (const SynchronisationKind one : waits.kind) kind.push_back(static_cast<std::int64_t>(one));
+  pack(packed, {.block = block, .kind = SeriesKind::synchronisations, .records = waits.size()},
+       {kind, waits.duration, gaps(waits.start, waits.duration), widen(waits.stream)});
 }
 
 void pack_times(PackedSeries& packed, std::uint32_t block, const OperatorTimes& times) {
@@ -137,7 +170,8 @@ void pack_sensor(PackedSeries& packed, std::uint32_t block, const Series& series
         .kind = SeriesKind::sensor,
         .source = series.source,
         .uncertain = !series.uncertainty.empty(),
-        .records = series.time.size()},
+        .records = series.time.size(),
+        .channel = series.channel},
        {series.time, series.value, series.uncertainty});
 }
 
@@ -163,7 +197,20 @@ bool unpack_kernels(std::vector<Column>& columns, KernelSeries& out) {
   out.start = starts(columns[2], columns[1]);
   out.duration = std::move(columns[1]);
   return narrow(columns[0], out.kernel) && narrow(columns[3], out.stream) &&
-         narrow(columns[4], out.op) && narrow(columns[5], out.step);
+         narrow(columns[4], out.op) && narrow(columns[5], out.step) &&
+         (columns.size() < 8 ||
+          (narrow_known(columns[6], out.device) && narrow_known(columns[7], out.stack)));
+}
+
+bool unpack_waits(std::vector<Column>& columns, Synchronisations& out) {
+  if (out.size() != 0) return false;
+  out.start = starts(columns[2], columns[1]);
+  out.duration = std::move(columns[1]);
+  for (const std::int64_t kind : columns[0]) {
+    if (kind < 0 || kind >= std::ssize(kNames<SynchronisationKind>)) return false;
+    out.kind.push_back(static_cast<SynchronisationKind>(kind));
+  }
+  return narrow(columns[3], out.stream);
 }
 
 bool unpack_times(const std::vector<Column>& columns, OperatorTimes& out) {
@@ -180,10 +227,12 @@ bool unpack_series(const SeriesRow& row, std::vector<Column>& columns, Block& bl
     case SeriesKind::order_kernels: return unpack_kernels(columns, block.order_kernels);
     case SeriesKind::trace_kernels: return unpack_kernels(columns, block.trace_kernels);
     case SeriesKind::operator_times: return unpack_times(columns, block.operator_times);
+    case SeriesKind::synchronisations: return unpack_waits(columns, block.synchronisations);
     case SeriesKind::sensor: break;
   }
   Series& series = block.series.emplace_back();
   series.source = row.source;
+  series.channel = row.channel;
   series.time = std::move(columns[0]);
   series.value = std::move(columns[1]);
   if (row.uncertain) series.uncertainty = std::move(columns[2]);
@@ -222,13 +271,14 @@ PackedSeries pack_series(const Run& run) {
     pack_kernels(packed, id, SeriesKind::order_kernels, block.order_kernels);
     pack_kernels(packed, id, SeriesKind::trace_kernels, block.trace_kernels);
     pack_times(packed, id, block.operator_times);
+    pack_waits(packed, id, block.synchronisations);
     for (const Series& series : block.series) pack_sensor(packed, id, series);
   }
   pack_samples(packed, run.tensors);
   return packed;
 }
 
-Status unpack_series(const PackedSeries& packed, Run& run) {
+Status unpack_series(const PackedSeries& packed, std::uint32_t version, Run& run) {
   std::uint64_t total = 0;
   std::size_t next = 0;  // chunk
   for (std::size_t s = 0; s < packed.series.size(); ++s) {
@@ -237,7 +287,7 @@ Status unpack_series(const PackedSeries& packed, Run& run) {
       return fail(ExitCode::bad_input, fmt::format("table series, row {}: {}", s, why));
     };
     if (row.block >= run.blocks.size()) return bad("there is no such block");
-    const auto specs = columns_of(row);
+    const auto specs = columns_of(row, version);
     if (row.records > kMaxSeriesValues) return bad("more records than a file may hold");
     total += row.records * specs.size();
     if (total > kMaxSeriesValues) return bad("more records than a file may hold");

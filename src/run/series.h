@@ -18,11 +18,12 @@ enum class SeriesKind : std::uint8_t {
   order_kernels = 0,
   trace_kernels = 1,
   operator_times = 2,
-  sensor = 3
+  sensor = 3,
+  synchronisations = 4
 };
 template <>
-inline constexpr std::array<std::string_view, 4> kNames<SeriesKind>{
-    "order_kernels", "trace_kernels", "operator_times", "sensor"};
+inline constexpr std::array<std::string_view, 5> kNames<SeriesKind>{
+    "order_kernels", "trace_kernels", "operator_times", "sensor", "synchronisations"};
 
 struct Blob {
   std::string bytes;
@@ -34,6 +35,7 @@ struct SeriesRow {
   Source source = Source::nvml_energy;  // of a sensor
   bool uncertain = false;               // a sensor with a column of uncertainty
   std::uint64_t records = 0;
+  std::string channel{};  // of a sensor
 };
 
 struct Chunk {
@@ -57,6 +59,6 @@ struct PackedSeries {
 PackedSeries pack_series(const Run& run);
 
 // Fills the series of the run's blocks and the samples of its tensors, whose sizes are known.
-Status unpack_series(const PackedSeries& packed, Run& run);
+Status unpack_series(const PackedSeries& packed, std::uint32_t version, Run& run);
 
 }  // namespace joulediff::run

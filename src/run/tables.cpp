@@ -18,11 +18,15 @@ Tables tables_of(const Run& run) {
   rows<Operator>(tables) = run.operators;
   rows<Kernel>(tables) = run.kernels;
   rows<Diagnostic>(tables) = run.diagnostics;
+  rows<Device>(tables) = run.devices;
+  rows<Inputs>(tables) = run.inputs;
   for (std::size_t b = 0; b < run.blocks.size(); ++b) {
     const Block& block = run.blocks[b];
     const auto id = static_cast<std::uint32_t>(b);
     Block& row = rows<Block>(tables).emplace_back();
     row.order = block.order;
+    row.rank = block.rank;
+    row.host = block.host;
     row.pid = block.pid;
     row.begin = block.begin;
     row.end = block.end;
@@ -40,7 +44,7 @@ Tables tables_of(const Run& run) {
   return tables;
 }
 
-Result<Run> run_of(Tables&& tables) {
+Result<Run> run_of(Tables&& tables, std::uint32_t version) {
   if (rows<Manifest>(tables).size() != 1) {
     return fail(ExitCode::bad_input, "table manifest: not exactly one row");
   }
@@ -62,6 +66,8 @@ Result<Run> run_of(Tables&& tables) {
   run.kernels = std::move(rows<Kernel>(tables));
   run.blocks = std::move(rows<Block>(tables));
   run.diagnostics = std::move(rows<Diagnostic>(tables));
+  run.devices = std::move(rows<Device>(tables));
+  run.inputs = std::move(rows<Inputs>(tables));
   const auto missing = [](const char* table, std::uint32_t block) {
     return fail(ExitCode::bad_input, fmt::format("table {}: there is no block {}", table, block));
   };
@@ -75,7 +81,7 @@ Result<Run> run_of(Tables&& tables) {
   }
   JD_TRY(unpack_series({std::move(rows<SeriesRow>(tables)), std::move(rows<Chunk>(tables)),
                         std::move(rows<SampleChunk>(tables))},
-                       run));
+                       version, run));
   return run;
 }
 

@@ -46,6 +46,7 @@ void fields(V& visit, X& x) {
   visit("source", x.source);
   visit("uncertain", x.uncertain);
   visit("records", x.records);
+  since(2, visit, "channel", x.channel);
 }
 template <class V, Is<Chunk> X>
 void fields(V& visit, X& x) {
@@ -60,16 +61,22 @@ void fields(V& visit, X& x) {
   visit("data", x.data);
 }
 
-// All rows of a file, in the order of its tables.
+// All rows of a file, in the order of its tables; later formats add theirs at the end.
 using Tables =
     std::tuple<std::vector<Manifest>, std::vector<Fact>, std::vector<Setting>, std::vector<Frame>,
                std::vector<StackNode>, std::vector<Signature>, std::vector<Tensor>,
                std::vector<Operator>, std::vector<Kernel>, std::vector<Block>,
                std::vector<InBlock<Step>>, std::vector<InBlock<Replay>>, std::vector<Diagnostic>,
-               std::vector<SeriesRow>, std::vector<Chunk>, std::vector<SampleChunk>>;
+               std::vector<SeriesRow>, std::vector<Chunk>, std::vector<SampleChunk>,
+               std::vector<Device>, std::vector<Inputs>>;
 inline constexpr std::array<const char*, std::tuple_size_v<Tables>> kTables{
-    "manifest", "fact",  "setting", "frame",  "stack",      "signature", "tensor", "operator",
-    "kernel",   "block", "step",    "replay", "diagnostic", "series",    "chunk",  "sample"};
+    "manifest",   "fact",     "setting", "frame",  "stack",  "signature",
+    "tensor",     "operator", "kernel",  "block",  "step",   "replay",
+    "diagnostic", "series",   "chunk",   "sample", "device", "inputs"};
+// How many of them a format has.
+constexpr std::size_t table_count(std::uint32_t version) {
+  return version < 2 ? kTables.size() - 2 : kTables.size();
+}
 
 template <class T>
 std::vector<T>& rows(Tables& tables) {
@@ -89,6 +96,6 @@ void each_table(Tables& tables, Visit visit) {
 Tables tables_of(const Run& run);
 
 // Puts the rows together; what they refer to is checked only as far as that needs.
-Result<Run> run_of(Tables&& tables);
+Result<Run> run_of(Tables&& tables, std::uint32_t version);
 
 }  // namespace joulediff::run

@@ -26,6 +26,10 @@ class RandomRun {
     names();
     tensors();
     operators();
+    for (std::uint64_t i = below(3); i > 0; --i) {
+      run_.devices.push_back({"GPU-" + std::to_string(i), text("device")});
+      run_.inputs.push_back({"float32[" + std::to_string(i) + "]"});
+    }
     for (std::uint64_t b = below(3); b > 0; --b) block();
     for (std::uint64_t i = upto(); i > 0; --i) {
       run_.diagnostics.push_back(
@@ -184,11 +188,25 @@ class RandomRun {
       series.op.push_back(with_operators ? id<OperatorId>(run_.operators.size()) : OperatorId());
       series.step.push_back(with_operators ? number() : 0);
     }
+    const auto some = [&]<class I>(std::vector<I>& ids, std::size_t count) {
+      for (std::size_t i = 0; i < series.size(); ++i) ids.push_back(id<I>(count));
+      const bool known = std::any_of(ids.begin(), ids.end(), [](I one) { return one.valid(); });
+      if (!known) ids.clear();
+    };
+    some(series.device, run_.devices.size());
+    if (with_operators) some(series.stack, run_.stacks.size());
   }
   void block() {
+    const bool rank = !run_.blocks.empty() && !often();  // one more of the launch before
+    if (!rank) order_ += 1 + static_cast<std::uint32_t>(below(3));
     Block& b = run_.blocks.emplace_back();
     begin_ = static_cast<Nanoseconds>(below(std::uint64_t{1} << 50));
-    b.order = number();
+    b.order = order_;
+    b.rank = number();
+    if (rank)
+      b.host = run_.blocks[run_.blocks.size() - 2].host;
+    else if (!often())
+      b.host = text("host");
     b.pid = number();
     b.begin = begin_;
     b.end = later(begin_);
@@ -196,7 +214,8 @@ class RandomRun {
     b.dropped_kernels = often() ? 0 : bits();
     for (std::uint64_t i = upto(); i > 0; --i) {
       const Nanoseconds from = later(begin_);
-      b.steps.push_back({coded<Pass>(), number(), from, later(from)});
+      const auto inputs = id<InputsId>(run_.inputs.size());
+      b.steps.push_back({coded<Pass>(), number(), from, later(from), inputs});
     }
     kernels(b.order_kernels, true);
     kernels(b.trace_kernels, false);
@@ -215,10 +234,22 @@ class RandomRun {
       }
       b.replays.push_back(r);
     }
-    for (std::uint64_t i = below(4); i > 0; --i) sensor(b.series.emplace_back());
+    waits(b.synchronisations);
+    if (!rank)
+      for (std::uint64_t i = below(4); i > 0; --i) sensor(b.series.emplace_back());
+  }
+  void waits(Synchronisations& waits) {
+    Nanoseconds now = begin_;
+    for (std::uint64_t i = upto(); i > 0; --i) {
+      waits.kind.push_back(coded<SynchronisationKind>());
+      waits.start.push_back(now = later(now));
+      waits.duration.push_back(later(0));
+      waits.stream.push_back(number());
+    }
   }
   void sensor(Series& series) {
     series.source = coded<Source>();
+    if (often()) series.channel = text("channel");
     const bool uncertain = often();
     Nanoseconds now = begin_;
     std::int64_t value = 0;
@@ -232,6 +263,7 @@ class RandomRun {
   std::mt19937_64 random_;
   std::size_t size_;
   Nanoseconds begin_ = 0;
+  std::uint32_t order_ = 0;
   Run run_;
 };
 

@@ -220,8 +220,29 @@ const Fault kFaults[] = {
     {"ReplayOfNothing", [](Run& r) { r.blocks[0].replays[0].count = 0; }, "no executions"},
     {"ReplayKindCode", [](Run& r) { r.blocks[0].replays[0].kind = static_cast<ReplayKind>(3); },
      "replay 0: no known kind"},
-    {"SourceCode", [](Run& r) { r.blocks[0].series[0].source = static_cast<Source>(12); },
+    {"SourceCode", [](Run& r) { r.blocks[0].series[0].source = static_cast<Source>(24); },
      "no known source"},
+    {"InputsOfAStep", [](Run& r) { r.blocks[0].steps[0].inputs = InputsId(7); },
+     "block 0, step 0: inputs 7 are not there"},
+    {"InputsTwice", [](Run& r) { r.inputs = {{"float32[2]"}, {"float32[2]"}}; },
+     "inputs 1 (float32[2]) are there twice"},
+    {"DeviceTwice", [](Run& r) { r.devices = {{"GPU-1", "a"}, {"GPU-1", "b"}}; },
+     "device 1 (GPU-1) is there twice"},
+    {"DeviceOfAKernel",
+     [](Run& r) {
+       auto& kernels = r.blocks[0].order_kernels;
+       kernels.device.assign(kernels.size(), DeviceId(3));
+     },
+     "order kernels, record 0: device 3 is not there"},
+    {"NegativeWait",
+     [](Run& r) { r.blocks[0].synchronisations = {{SynchronisationKind::stream}, {1}, {-2}, {7}}; },
+     "synchronisations, record 0: a negative duration"},
+    {"SeriesOfARank",
+     [](Run& r) {
+       r.blocks.push_back(r.blocks[0]);
+       r.blocks.back().rank = 1;
+     },
+     "block 1 has series, which the first block of its launch has"},
     {"SensorOrder", [](Run& r) { r.blocks[0].series[0].time[1] = -1; },
      "block 0, series 0 (nvml_energy), record 1: its time is before"},
     {"NegativePower", [](Run& r) { r.blocks[0].series[1].value[1] = -8; },

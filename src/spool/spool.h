@@ -26,18 +26,26 @@ enum class Type : std::uint32_t {
   tensor = 3,   // jd_tensor_info without its pointer, then sample_count floats
   op = 4,       // u32 index, string name, u32 n, u64 inputs[n], u32 m, u64 outputs[m], string json
   op_time = 5,  // OpTime[]
-  kernel_name = 6,  // u32 id, string name
-  kernel = 7,       // Kernel[]
-  correlation = 8,  // Correlation[]
-  replay = 9,       // u64 begin, u64 end, u64 count, string signature
-  dropped = 10,     // u64 kernels that the device's buffers lost
-  op_name = 11,     // u32 step, u32 index, string name: order pass, once for each (index, name)
+  kernel_name = 6,    // u32 id, string name
+  kernel = 7,         // Kernel[]
+  correlation = 8,    // Correlation[]
+  replay = 9,         // u64 begin, u64 end, u64 count, string signature
+  dropped = 10,       // u64 kernels that the device's buffers lost
+  op_name = 11,       // u32 step, u32 index, string name: order pass, once for each (index, name)
+  inputs = 12,        // u32 id from 1, string text: before its first use by a step
+  device = 13,        // u32 ordinal, string uuid, string name
+  launch_stack = 14,  // LaunchStack[]: order pass
+  native_stack = 15,  // u32 id, u32 0, u64 pc[]: return addresses, innermost first
+  module = 16,        // u64 begin, u64 end, u64 file_offset, string path, string build_id (hex)
+  synchronisation = 17,  // Synchronisation[]
+  clock = 18,            // Clock
 };
 
 // Packed structures as they lie in the file; no padding by construction.
 struct Step {
   std::uint32_t pass, index;
   std::uint64_t begin_ns, end_ns;
+  std::uint32_t inputs, reserved;  // inputs: the id of its text, 0 where unknown
 };
 struct OpTime {
   std::uint32_t step, index;
@@ -52,6 +60,18 @@ struct Kernel {
 enum class KernelKind : std::uint32_t { kernel = 0, copy = 1, set = 2 };
 struct Correlation {
   std::uint32_t correlation, step, index, reserved;
+};
+
+struct LaunchStack {
+  std::uint32_t correlation, stack;
+};
+struct Synchronisation {
+  std::uint64_t start_ns, end_ns;
+  std::uint32_t kind, stream, pass, device;  // kind: CUpti_ActivitySynchronizationType
+};
+// Both clocks at one instant: how a trace that somebody else took is joined.
+struct Clock {
+  std::uint64_t monotonic_ns, realtime_ns;
 };
 
 // Writes records. Thread-safe; noexcept. What is appended goes to the file in pieces of about 64

@@ -20,7 +20,7 @@ namespace joulediff::spool {
 namespace {
 
 static_assert(crc32("123456789") == 0xCBF43926u);
-static_assert(sizeof(Step) == 24 && sizeof(OpTime) == 24 && sizeof(Kernel) == 64 &&
+static_assert(sizeof(Step) == 32 && sizeof(OpTime) == 24 && sizeof(Kernel) == 64 &&
               sizeof(Correlation) == 16);
 
 // A file name that nothing has, removed at the end.

@@ -98,6 +98,11 @@ class Recording:
         self._settings = None
         self._profiled = False
 
+    @property
+    def warming(self):
+        """Nothing but the first step has begun."""
+        return self._index <= 0
+
     def step(self, inputs=None):
         """Ends the step before and begins the next; inputs: the text of its inputs' shapes."""
         self._survive(self._step, inputs)

@@ -36,7 +36,7 @@ class State:
         self.recording = None
         self.taken = False  # steps() has the recording
         self.began = False
-        self.thread = None  # the one in which the region was first entered
+        self.thread = None  # the one whose calls of the region are its steps
 
 
 def _work_of_environment():
@@ -99,8 +99,9 @@ def take_over():
 def enter(args=(), kwargs=None):
     """A start of the region, which is called with these arguments."""
     here = threading.get_ident()
-    state.thread = state.thread or here  # the modes of the passes belong to one thread
-    if state.taken or state.thread != here or _no_step():
+    if state.recording is None or state.recording.warming:
+        state.thread = here  # a model tried out in one thread may serve in another
+    if state.taken or state.thread != here or _no_step():  # the modes belong to one thread
         return
     recording = _start()
     if recording is not None and recording.active:

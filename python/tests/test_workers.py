@@ -67,7 +67,6 @@ def test_a_fork_in_the_middle_of_a_pass(tmp_path):
 def test_a_call_under_capture_is_no_step(monkeypatch):
     entered = []
     monkeypatch.setattr(_region, "_start", lambda: entered.append(1))
-    monkeypatch.setattr(_region.state, "thread", None)
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     _region.enter()
@@ -75,6 +74,24 @@ def test_a_call_under_capture_is_no_step(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
     _region.enter()
     assert entered
+
+
+def test_a_model_that_is_tried_out_in_one_thread_and_serves_in_another(tmp_path):
+    [got], _ = run(tmp_path / "a", """
+        import threading, torch
+        model, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+
+        def serve():
+            for _ in range(10):
+                model(x)
+
+        with torch.no_grad():
+            model(x)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        thread.join()
+    """, JOULEDIFF_PASSES="values,order,trace")
+    assert got.passes() == [0, 1, 2, 2, 2, 0, 0, 3, 3, 3]
 
 
 def test_ranks_are_told_by_who_started_them(monkeypatch):

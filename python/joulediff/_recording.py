@@ -23,6 +23,7 @@ _ALL = ("values", "order", "trace", "replay")
 _ORDER_STEPS = 3  # at least
 _ORDER_MOST = 24  # while new shapes keep coming
 _ORDER_SECONDS = 20.0
+_ORDER_PATIENCE = 8  # known steps in a row, where shapes differ: a server takes many prompts, then decodes
 _SETTLE_STEPS = 2  # unrecorded, so that clocks and allocator settle before the trace
 
 
@@ -44,13 +45,15 @@ def schedule(passes, steps, seconds, inputs=lambda: None, clock=time.monotonic):
     inputs(): the shapes of the step that is about to begin. The replay waits a while for the shapes
     that the order pass noted, if the trace has seen them come again.
     """
+    seen = {inputs()}
     yield _abi.WARMUP
     noted, ordered, traced = None, [], set()
     if "values" in passes:
         noted = inputs()
+        seen.add(noted)
         yield _abi.VALUES
     if "order" in passes:
-        yield from _order(ordered, inputs, clock)
+        yield from _order(ordered, seen, inputs, clock)
         noted = noted if noted in ordered else ordered[0]
     if "trace" in passes:
         for _ in range(_SETTLE_STEPS):
@@ -68,12 +71,15 @@ def schedule(passes, steps, seconds, inputs=lambda: None, clock=time.monotonic):
         yield _abi.REPLAY
 
 
-def _order(ordered, inputs, clock):
-    """Steps of order until as many in a row as there are shapes have brought no new one."""
+def _order(ordered, seen, inputs, clock):
+    """Steps of order until many in a row have brought no new shape; seen: the shapes before."""
     begin, known = clock(), 0
-    while (len(ordered) < _ORDER_STEPS
-           or ((known < max(2, len(set(ordered))) or inputs() not in ordered)
-               and len(ordered) < _ORDER_MOST and clock() - begin < _ORDER_SECONDS)):
+    while True:
+        seen.add(inputs())
+        patience = max(_ORDER_PATIENCE, len(seen)) if len(seen) > 1 else _ORDER_STEPS - 1
+        over = len(ordered) >= _ORDER_MOST or clock() - begin >= _ORDER_SECONDS
+        if len(ordered) >= _ORDER_STEPS and (over or (inputs() in ordered and known >= patience)):
+            return
         known = known + 1 if inputs() in ordered else 0
         ordered.append(inputs())
         yield _abi.ORDER

@@ -269,9 +269,9 @@ def passes_of(shapes, steps=4):
 
 
 def test_order_goes_on_while_new_shapes_come():
-    made = passes_of("wv" + "aabbccab" + "cabcab" + "ca")
-    assert made == [0, 1, *[2] * 8, 0, 0, 3, 3, 3, 3, 0, 4]
-    assert passes_of("wv" + "aaab" + "aaaa")[:8] == [0, 1, 2, 2, 2, 2, 2, 2]  # one that comes late
+    made = passes_of("wv" + "aabbc" + "cabcabca" + "bc" + "abca" + "ba")
+    assert made == [0, 1, *[2] * 13, 0, 0, 3, 3, 3, 3, 0, 4]
+    assert passes_of("aa" + "aaab" + "aaa") == [0, 1, *[2] * 7]  # one that comes late
     assert passes_of(map(str, range(40)), 2)[:30] == [0, 1, *[2] * 24, 0, 0, 3, 3]  # a bound
 
 

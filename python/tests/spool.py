@@ -5,17 +5,58 @@ import pathlib
 import struct
 
 
+KERNEL, COPY, SET = range(3)
+_KERNEL = struct.Struct("<QQIIII12x12xII")
+
+
 def records(path):
     """(type, payload) of each whole record."""
-    data = pathlib.Path(path).read_bytes()
-    assert data[:8] == b"JDSPOOL1"
-    at = 16
-    while at + 12 <= len(data):
-        length, kind = struct.unpack_from("<II", data, at)
-        if at + 12 + length > len(data):
-            return
-        yield kind, data[at + 8 : at + 8 + length]
-        at += 12 + length
+    with open(path, "rb") as file:
+        assert file.read(16)[:8] == b"JDSPOOL1"
+        while len(head := file.read(8)) == 8:
+            length, kind = struct.unpack("<II", head)
+            body = file.read(length + 4)
+            if len(body) < length + 4:
+                return
+            yield kind, body[:length]
+
+
+def kernels_of(payload):
+    """(name id, pass, kind, nanoseconds) of each kernel of a record."""
+    for start, end, name, _, which, _, _, kind in _KERNEL.iter_unpack(payload):
+        yield name, which, kind, end - start
+
+
+class Kernels:
+    """What ran on the device, of all spools of a folder: `of(pass)` and `dropped`."""
+
+    def __init__(self, folder):
+        self.dropped, self._sums = 0, {}
+        for path in sorted(pathlib.Path(folder).glob("*.spool")):
+            self._read(path)
+
+    def _read(self, path):
+        names, sums = {}, {}
+        for kind, payload in records(path):
+            if kind == 6:
+                (index,) = struct.unpack_from("<I", payload)
+                names[index] = text(payload, 4)[0]
+            elif kind == 7:
+                for name, which, what, ns in kernels_of(payload):
+                    if (entry := sums.get((which, what, name))) is None:
+                        entry = sums[which, what, name] = [0, 0]
+                    entry[0] += 1
+                    entry[1] += ns
+            elif kind == 10:
+                self.dropped += struct.unpack("<Q", payload)[0]
+        for (which, what, name), (count, ns) in sums.items():
+            entry = self._sums.setdefault((which, what, names[name]), [0, 0])
+            entry[0] += count
+            entry[1] += ns
+
+    def of(self, which):
+        """{(kind, name): (count, nanoseconds)} of a pass."""
+        return {key[1:]: tuple(sums) for key, sums in self._sums.items() if key[0] == which}
 
 
 def text(payload, at):

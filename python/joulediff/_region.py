@@ -50,12 +50,10 @@ def _work_of_environment():
 state = State()
 
 
-def _attend(_module=None):
-    """Tells the recorder, before the device is in use, that somebody makes the passes."""
+def _load(_module=None):
+    """The recorder. Until a step begins it records as if nobody attended to it, for none may come."""
     if state.recorder is None:
         state.recorder = _abi.load()
-        if state.recorder is not None:
-            state.recorder.kernels(_abi.WARMUP)
 
 
 def _watch_graphs(_module):
@@ -70,9 +68,11 @@ def _start():
     if not state.began:
         state.began = True
         try:
-            _attend()
+            _load()
             if state.recorder is not None:
                 from joulediff._recording import Recording
+
+                state.recorder.kernels(_abi.WARMUP)  # the passes are made from here on
 
                 state.recording = Recording(state.recorder, state.work)
         except Exception as error:  # noqa: BLE001  the program goes on without us
@@ -158,7 +158,7 @@ def install():
     """Called by the injected sitecustomize: arms the region, once torch and its module are there."""
     atexit.register(_at_exit)
     _finish_before_exit()
-    _after_import("torch", _attend)
+    _after_import("torch", _load)
     _after_import("torch", _watch_graphs)
     region = os.environ.get("JOULEDIFF_REGION", "")
     if not region:

@@ -234,14 +234,6 @@ void gather_series(run::Run& run) {
   }
 }
 
-Status check_ranks(const run::Run& run) {
-  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
-  for (const run::Block& block : run.blocks)
-    if (!seen.emplace(block.order, block.rank).second)
-      return refuse(fmt::format("rank {} is there twice: give each rank's run once", block.rank));
-  return {};
-}
-
 void tell_settings(run::Run& merged, const run::Run& rank) {
   const auto differs = std::ranges::mismatch(merged.settings, rank.settings);
   if (differs.in1 == merged.settings.end() && differs.in2 == rank.settings.end()) return;
@@ -252,27 +244,38 @@ void tell_settings(run::Run& merged, const run::Run& rank) {
                        printable(key)));
 }
 
-// Every run says its rank, or none does.
-Result<std::vector<std::uint32_t>> first_ranks(const std::vector<run::Run>& runs) {
-  std::vector<std::uint32_t> said, counted;
+// What to add to the ranks of each run: nothing where they differ as they are, as torchrun numbers
+// them; else each run's come after those of the runs before it.
+std::vector<std::uint32_t> first_ranks(const std::vector<run::Run>& runs) {
+  std::set<std::uint32_t> seen;
+  std::vector<std::uint32_t> counted;
   std::uint32_t next = 0;
+  bool apart = true;
   for (const run::Run& run : runs) {
-    std::uint32_t most = 0;
-    for (const run::Block& block : run.blocks) most = std::max(most, block.rank + 1);
+    std::set<std::uint32_t> own;
+    for (const run::Block& block : run.blocks) own.insert(block.rank);
+    for (const std::uint32_t rank : own) apart = seen.insert(rank).second && apart;
     counted.push_back(next);
-    next += most;
-    if (!fact(run, "rank").empty()) said.push_back(0);  // its blocks have the rank already
+    next += own.empty() ? 0 : *own.rbegin() + 1;
   }
-  if (said.size() == runs.size()) return said;
-  if (said.empty()) return counted;
-  return refuse("some runs say their rank and some do not: give the ranks of one launch");
+  return apart ? std::vector<std::uint32_t>(runs.size(), 0) : counted;
+}
+
+Status check_given_once(const std::vector<run::Run>& runs) {
+  std::set<std::tuple<std::string, std::uint32_t, Nanoseconds>> seen;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    for (const run::Block& block : runs[i].blocks)
+      if (!seen.emplace(fact(runs[i], "host"), block.pid, block.begin).second)
+        return refuse(fmt::format("run {} was given before: give each rank's run once", i + 1));
+  return {};
 }
 
 }  // namespace
 
 Result<run::Run> merge(std::vector<run::Run> ranks) {
   if (ranks.size() < 2) return refuse("needs the runs of two ranks at least");
-  JD_ASSIGN(const std::vector<std::uint32_t> first, first_ranks(ranks));
+  JD_TRY(check_given_once(ranks));
+  const std::vector<std::uint32_t> first = first_ranks(ranks);
   run::Run merged = ranks.front();
   merged.blocks.clear();
   bool by_wall_time = false;
@@ -288,14 +291,12 @@ Result<run::Run> merge(std::vector<run::Run> ranks) {
     for (const Diagnostic& d : rank.diagnostics)
       diagnose(merged, d.severity, d.rule, d.message, d.count);
   }
-  JD_TRY(check_ranks(merged));
   gather_series(merged);
   if (by_wall_time)
     diagnose(
         merged, Severity::note, "merge.clock",
         "ranks of different machines are joined by wall time, which is off by what their clocks "
         "are: a millisecond with NTP");
-  merged.manifest.facts.erase("rank");
   merged.manifest.facts["ranks"] = std::to_string(ranks.size());
   return merged;
 }

@@ -20,7 +20,6 @@ run::Run rank_of(std::uint32_t rank, const std::string& host, const std::string&
   run.manifest.label = "train";
   run.manifest.framework = "torch 2.11.0";
   run.manifest.facts = {{"host", host},
-                        {"rank", std::to_string(rank)},
                         {kBootFact, "boot of " + host},
                         {kWallClockFact, std::to_string(1'000'000 - origin)}};
   run.devices = {{board, "NVIDIA H200"}};
@@ -117,6 +116,14 @@ TEST(Merge, PipelineStagesAddTheirOperators) {
   EXPECT_EQ(run.frames[run.stacks[run.operators[3].stack.index()].frame.index()].line, 4u);
 }
 
+TEST(Merge, RunsThatNobodyNumberedAreNumberedInTheirOrder) {
+  run::Run second = rank_of(0, "n1", "GPU-b");
+  for (run::Block& block : second.blocks) block.pid = 500;
+  const run::Run run = merged({rank_of(0, "n1", "GPU-a"), second});
+  EXPECT_EQ(run.blocks[0].rank, 0u);
+  EXPECT_EQ(run.blocks[1].rank, 1u);
+}
+
 TEST(Merge, RefusesWhatAreNoRanks) {
   const auto error = [](std::vector<run::Run> ranks) {
     const Result<run::Run> run = merge(std::move(ranks));
@@ -124,16 +131,13 @@ TEST(Merge, RefusesWhatAreNoRanks) {
   };
   const run::Run first = rank_of(0, "n1", "GPU-a");
   EXPECT_THAT(error({first}), HasSubstr("two ranks"));
-  EXPECT_THAT(error({first, first}), HasSubstr("rank 0 is there twice"));
+  EXPECT_THAT(error({first, first}), HasSubstr("run 2 was given before"));
   run::Run other = rank_of(1, "n1", "GPU-b");
   other.manifest.work.unit = "token";
   EXPECT_THAT(error({first, other}), HasSubstr("work unit"));
   other = rank_of(1, "n2", "GPU-b");
   other.manifest.facts.erase(kWallClockFact);
   EXPECT_THAT(error({first, other}), HasSubstr("wall time"));
-  other = rank_of(1, "n1", "GPU-b");
-  other.manifest.facts.erase("rank");
-  EXPECT_THAT(error({first, other}), HasSubstr("say their rank"));
   other = rank_of(1, "n1", "GPU-b");
   other.manifest.pair = "p";
   EXPECT_THAT(error({first, other}), HasSubstr("another pair"));

@@ -6,7 +6,6 @@
 #include "lab/pack.h"
 
 #include <algorithm>
-#include <charconv>
 #include <joulediff/record.h>
 #include <limits>
 #include <map>
@@ -27,15 +26,6 @@ namespace {
 
 constexpr std::string_view kStatic = "joulediff.static";
 constexpr std::string_view kIdle = "joulediff.idle";
-
-// As torchrun and its like number the processes of one program.
-std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
-  const std::string text = manifest_fact(spool, "rank");
-  std::uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return rank;
-}
 
 // For each step of the order pass: the operator of the run that each index is.
 class OrderSteps {
@@ -146,17 +136,17 @@ void add_synchronisations(run::Block& block, const SpoolContents& spool) {
   }
 }
 
-// The trace's kernels are those of its steps. A recorder that nobody attends to until the first
-// step has recorded what came before, too. Without steps the whole program is the trace.
+// A pass's kernels are those of its steps. A recorder that nobody attends to until the first step
+// has recorded what came before, too.
 struct Window {
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds end = std::numeric_limits<Nanoseconds>::max();
 };
-Window trace_window(const run::Block& block) {
+Window window_of(run::Pass pass, const run::Block& block) {
   Window window;
   bool found = false;
   for (const run::Step& step : block.steps) {
-    if (step.pass != run::Pass::trace) continue;
+    if (step.pass != pass) continue;
     if (!found) window = {step.begin, step.end};
     window = {std::min(window.begin, step.begin), std::max(window.end, step.end)};
     found = true;
@@ -207,7 +197,8 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
   KernelIds ids(run);
   const DeviceIds devices(run, spool);
   const LaunchStacks stacks(run, spool);
-  const Window trace = trace_window(block);
+  const Window trace = window_of(run::Pass::trace, block);
+  const Window order_pass = window_of(run::Pass::order, block);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);
     const bool in_order = kernel.pass == static_cast<std::uint32_t>(run::Pass::order);
@@ -218,7 +209,8 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       continue;
     }
     const auto start = static_cast<Nanoseconds>(kernel.start_ns);
-    if (!in_order && (start < trace.begin || start >= trace.end)) continue;
+    const Window& window = in_order ? order_pass : trace;
+    if (start < window.begin || start >= window.end) continue;
     run::KernelSeries& series = in_order ? block.order_kernels : block.trace_kernels;
     series.kernel.push_back(ids.find({name->second,
                                       {kernel.grid[0], kernel.grid[1], kernel.grid[2]},

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -179,15 +180,16 @@ void take_program(run::Run& run, const SpoolContents& spool) {
   Program(run, spool).take();
 }
 
-std::string manifest_fact(const SpoolContents& spool, const char* key) {
-  std::string found;
+std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
+  std::optional<std::uint32_t> rank;
   for (const SpoolFact& fact : spool.facts) {
-    if (fact.topic != "manifest") continue;
+    if (fact.topic != "process") continue;
     const json object = parse(fact.json);
     if (!object.is_object()) continue;
-    if (std::string value = text(object, key); !value.empty()) found = std::move(value);
+    const auto told = number<std::int64_t>(object, "rank");
+    if (told && std::in_range<std::uint32_t>(*told)) rank = static_cast<std::uint32_t>(*told);
   }
-  return found;
+  return rank;
 }
 
 void take_diagnostics(run::Run& run, const SpoolContents& spool) {

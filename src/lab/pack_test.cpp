@@ -239,10 +239,10 @@ TEST(Pack, InputsDevicesAndWaits) {
 // Ranks of one launch are blocks of one order; what the meters read is in the first alone.
 TEST(Pack, RanksOfALaunchAreBlocksOfOneOrder) {
   Spool rank1;
-  rank1.fact("manifest", R"({"rank":"1"})");
+  rank1.fact("process", R"({"pid":4,"rank":1})");
   order_pass(rank1, {"addmm", "gelu"});
   Spool rank0 = program();
-  rank0.fact("manifest", R"({"rank":"0"})");
+  rank0.fact("process", R"({"pid":5,"rank":0})");
   order_pass(rank0, {"addmm", "gelu"});
   run::Run run;
   ASSERT_TRUE(add_launch(run, recorded({rank1.contents(4), rank0.contents(5)}, 3)));

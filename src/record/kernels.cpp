@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 #include "joulediff/record.h"
 #include "record/devices.h"
@@ -144,6 +145,11 @@ int Kernels::record(std::uint32_t pass) {
   if (state_ == State::untried && wanted && output_.on()) load();
   if (state_ != State::ready) return 0;
   if (stretch_ == Stretch::waits) end_stretch();
+  if (!wanted && std::exchange(unattended_, false)) {
+    // Somebody attends from here on. Kernel records stay on: graphs are yet to be instantiated.
+    return end_pass() ? begin(JD_WARMUP, false), 0 : 0;
+  }
+  unattended_ = false;
   if (!wanted && pass_ == JD_WARMUP) return 0;  // graphs are yet to be instantiated
   if (!enabled_.empty() && !end_pass()) return 0;
   write_devices();
@@ -165,6 +171,7 @@ void Kernels::inject(bool attended, void (*on_first_launch)()) {
     begin_unattended();
   else
     begin(JD_TRACE, false);
+  unattended_ = !attended;
 }
 
 void Kernels::finish() {

@@ -93,6 +93,7 @@ class Kernels {
   std::mutex control_;  // who switches; never held by a callback
   State state_ = State::untried;
   Stretch stretch_ = Stretch::none;
+  bool unattended_ = false;  // what is on was begun because nobody attends
   cupti::Functions cupti_{};
   Subscription subscription_;
   std::vector<int> enabled_;

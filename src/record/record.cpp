@@ -87,12 +87,14 @@ Process* start() {
   return p;
 }
 
-// Runs `body` where the recorder is on, and switches it off if that fails.
+// Runs `body` where the recorder is on, and switches it off if that fails. What only asks or tells
+// does not make the passes: the program may yet turn out to be one that nobody attends to.
+enum class Attends { yes, no };
 template <class Body>
-void recording(Body body) noexcept {
+void recording(Body body, Attends attends = Attends::yes) noexcept {
   Process& p = process();
   if (!p.output.on()) return;
-  p.attended.store(true, std::memory_order_relaxed);
+  if (attends == Attends::yes) p.attended.store(true, std::memory_order_relaxed);
   try {
     body(p);
   } catch (const std::exception&) {
@@ -121,7 +123,7 @@ using namespace joulediff::record;
 
 JD_EXPORT int jd_active(void) {
   int abi = 0;
-  recording([&](Process&) { abi = JD_ABI; });
+  recording([&](Process&) { abi = JD_ABI; }, Attends::no);
   return abi;
 }
 
@@ -130,7 +132,7 @@ JD_EXPORT uint64_t jd_now(void) {
 }
 
 JD_EXPORT void jd_fact(const char* topic, const char* json) {
-  recording([&](Process& p) { p.output.fact(text(topic), text(json)); });
+  recording([&](Process& p) { p.output.fact(text(topic), text(json)); }, Attends::no);
 }
 
 JD_EXPORT void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns,

@@ -330,7 +330,8 @@ std::string output_of(const std::string& command) {
   return pclose(pipe) == 0 ? text : "";
 }
 
-// What a host's process gets with the library: no library but libc's own, and no name but the C ABI's.
+// What a host's process gets with the library: no library but libc's own, and no name but the C
+// ABI's.
 TEST(Library, BringsNothingWithIt) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer brings its own";

@@ -194,6 +194,7 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   BlockView view;
   Standing floor = meter.standing;
   view.recognised = recognition.share;
+  view.reading = *reading;
   if (const auto power = meter::static_power(meter, block)) {
     view.static_power = *power;
   } else {

@@ -127,6 +127,33 @@ TEST(Launch, ADeviceWithoutASeriesIsUnknownAndTold) {
               0.01 * one->ledger.total.joules.value);
 }
 
+// A host that only launches may be done with every step before the device is with its first.
+TEST(Launch, StepsAreTheDevicesWhereTheHostIsFarAhead) {
+  Recording recording = Player(transformer()).play();
+  const auto beside = attribute(recording.run);
+  Nanoseconds now = recording.trace_begin;
+  for (run::Step& step : recording.run.blocks[0].steps) {
+    step.begin = now;
+    step.end = now += 10 * kMicrosecond;
+  }
+  const auto ahead = attribute(recording.run);
+  ASSERT_TRUE(beside && ahead);
+  EXPECT_EQ(ahead->ledger.total.joules, beside->ledger.total.joules);
+  EXPECT_EQ(ahead->ledger.step_time, beside->ledger.step_time);
+}
+
+// Two rounds of a loop that a step has are one step, where the host says that there were half as
+// many.
+TEST(Launch, TheHostKnowsHowManyStepsThereWere) {
+  Recording recording = Player(transformer()).play();
+  const auto all = attribute(recording.run);
+  std::vector<run::Step>& steps = recording.run.blocks[0].steps;
+  steps.resize(steps.size() / 2);
+  const auto half = attribute(recording.run);
+  ASSERT_TRUE(all && half);
+  EXPECT_PRED2(kNear, half->ledger.total.joules.value, 2 * all->ledger.total.joules.value);
+}
+
 TEST(Launch, TheHostsSeriesIsReadOncePerHost) {
   run::Run run;
   run::Block block;

@@ -99,6 +99,13 @@ struct LaunchCosts {
   double recognised = 1;
 };
 
+BlockCosts costs_of(const BlockView& view, const meter::Meter& meter, const run::Block& block) {
+  BlockCosts result = costs(view.step, view.units, view.static_power, meter);
+  const auto series = std::ranges::find(block.series, meter.source, &run::Series::source);
+  result.windows = {{block.host, series != block.series.end() ? series->channel : "", view.reading}};
+  return result;
+}
+
 void take(std::optional<LaunchCosts>& sum, BlockCosts costs) {
   if (sum)
     add(sum->costs, costs);
@@ -153,7 +160,7 @@ std::optional<LaunchCosts> board_costs(const run::Run& run, const Launch& launch
       unknown.push_back(&share);
       continue;
     }
-    take(sum, costs(view->step, view->units, view->static_power, meter));
+    take(sum, costs_of(*view, meter, share.block));
     double busy = 0;
     for (const Nanoseconds duration : share.trace->duration) busy += to_seconds(duration).value;
     seconds += busy;
@@ -176,7 +183,7 @@ std::optional<LaunchCosts> host_costs(const run::Run& run, const Launch& launch,
   for (const HostShare& share : host_shares(launch)) {
     const auto view = view_host(run, share, meter, diagnostics);
     if (!view) return std::nullopt;
-    take(sum, costs(view->step, view->units, view->static_power, meter));
+    take(sum, costs_of(*view, meter, share.block));
   }
   return sum;
 }

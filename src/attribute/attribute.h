@@ -42,12 +42,20 @@ struct OperatorCost {
   bool known = false;
 };
 
+// What was read of one channel of the meter that decides.
+struct Window {
+  std::string host;
+  std::string channel;
+  meter::Reading reading;
+};
+
 // Of one launch, all its ranks, devices and hosts.
 struct BlockCosts {
   std::uint32_t order = 0;
   std::vector<OperatorCost> operators;  // index: run::OperatorId
   std::optional<Ledger> ledger;
   std::vector<Ledger> beside;
+  std::vector<Window> windows;  // of the trace, one for each device or host
 };
 
 struct Attribution {

@@ -156,13 +156,17 @@ double marked_steps(const run::Block& block, const meter::Reading& reading) {
   return steps;
 }
 
-// The device's kernels count steps the closest, but where recognition lost its way the host's marks
-// know better.
+// Counted by the device's kernels, since the host may be many steps ahead. Where recognition lost
+// its way (steps that it took for loops) the host knows at least how many there were in all.
 double count_steps(const DeviceShare& share, const meter::Reading& reading) {
   constexpr double kAgree = 0.1;
-  const double done = steps_between(share.recognition.marks, reading.begin, reading.end);
-  const double marked = marked_steps(share.block, reading);
-  return done > 0 && (marked <= 0 || std::abs(done / marked - 1) <= kAgree) ? done : marked;
+  const std::vector<Mark>& marks = share.recognition.marks;
+  const double done = steps_between(marks, reading.begin, reading.end);
+  if (done <= 0) return marked_steps(share.block, reading);
+  const auto marked = static_cast<double>(
+      std::ranges::count(share.block.steps, run::Pass::trace, &run::Step::pass));
+  const double all = marks.back().progress + marks.back().share - marks.front().progress;
+  return marked == 0 || std::abs(all / marked - 1) <= kAgree ? done : done * marked / all;
 }
 
 }  // namespace
@@ -200,6 +204,7 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   BlockView view;
   Standing floor = meter.standing;
   view.recognised = recognition.share;
+  view.reading = *reading;
   if (const auto power = meter::static_power(meter, block)) {
     view.static_power = *power;
   } else {

@@ -165,6 +165,7 @@ std::optional<BlockView> view_host(const run::Run& run, const HostShare& share,
   }
 
   BlockView view;
+  view.reading = *reading;
   view.step.total = reading->energy / steps;
   view.step.step = reading->seconds().value / steps;
   view.step.floor = meter.standing;

@@ -10,6 +10,8 @@ namespace {
 run::Block without_kernels(const run::Block& block) {
   run::Block result;
   result.order = block.order;
+  result.rank = block.rank;
+  result.host = block.host;
   result.begin = block.begin;
   result.end = block.end;
   result.steps = block.steps;
@@ -19,10 +21,11 @@ run::Block without_kernels(const run::Block& block) {
 }
 
 // The first block of each host has the series of its meters.
-const run::Block& with_series(const Launch& launch, const std::string& host) {
+const std::vector<run::Series>& series_on(const Launch& launch, const std::string& host) {
+  static const std::vector<run::Series> kNone;
   for (const run::Block* block : launch.ranks)
-    if (block->host == host && !block->series.empty()) return *block;
-  return *launch.ranks.front();
+    if (block->host == host && !block->series.empty()) return block->series;
+  return kNone;
 }
 
 bool contains(const std::vector<std::string>& all, const std::string& one) {
@@ -112,7 +115,7 @@ std::vector<HostShare> host_shares(const Launch& launch) {
     if (fresh) {
       HostShare& share = result.emplace_back();
       share.block = without_kernels(*block);
-      share.block.series = with_series(launch, block->host).series;
+      share.block.series = series_on(launch, block->host);
     }
     result[found->second].ranks.push_back(block);
   }
@@ -125,12 +128,16 @@ std::vector<DeviceShare> device_shares(const run::Run& run, const Launch& launch
   std::map<std::pair<run::DeviceId, std::string>, std::map<std::uint32_t, double>> seconds;
   for (std::uint32_t rank = 0; rank < launch.ranks.size(); ++rank) {
     const run::KernelSeries& trace = launch.ranks[rank]->trace_kernels;
+    std::map<run::DeviceId, double> busy;
+    double* sum = nullptr;
     for (std::size_t i = 0; i < trace.size(); ++i) {
-      const run::DeviceId device = trace.device_of(i).valid() ? trace.device_of(i) : only;
-      // Devices of two hosts that have no name are two devices.
-      seconds[{device, device.valid() ? "" : launch.ranks[rank]->host}][rank] +=
-          to_seconds(trace.duration[i]).value;
+      const bool same = i > 0 && trace.device_of(i) == trace.device_of(i - 1);
+      if (!same) sum = &busy[trace.device_of(i).valid() ? trace.device_of(i) : only];
+      *sum += to_seconds(trace.duration[i]).value;
     }
+    // Devices of two hosts that have no name are two devices.
+    for (const auto& [device, length] : busy)
+      seconds[{device, device.valid() ? "" : launch.ranks[rank]->host}][rank] = length;
   }
   std::vector<Recognition> recognitions;
   for (const run::Block* block : launch.ranks) recognitions.push_back(recognise(run, *block));
@@ -144,7 +151,7 @@ std::vector<DeviceShare> device_shares(const run::Run& run, const Launch& launch
     DeviceShare& share = result.emplace_back();
     share.name = device.valid() ? run.devices[device.index()].uuid : run.manifest.device;
     share.block = without_kernels(block);
-    share.block.series = series_of(run, with_series(launch, block.host).series, device, meter);
+    share.block.series = series_of(run, series_on(launch, block.host), device, meter);
     share.metered = std::ranges::find(share.block.series, meter.source, &run::Series::source) !=
                     share.block.series.end();
     for (const auto& [rank, busy] : by_rank)

@@ -136,6 +136,7 @@ void add(BlockCosts& sum, const BlockCosts& other) {
     a.known = (a.known || !ran_here) && (b.known || !ran_there) && (a.known || b.known);
     a.seconds += b.seconds;
   }
+  sum.windows.insert(sum.windows.end(), other.windows.begin(), other.windows.end());
   if (!sum.ledger || !other.ledger) return;
   Ledger& ledger = *sum.ledger;
   ledger.total = ledger.total + other.ledger->total;

@@ -51,6 +51,7 @@ struct BlockView {
   std::vector<UnitCost> units;
   meter::StaticPower static_power;
   double recognised = 1;
+  meter::Reading reading;  // of the trace
 };
 std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& share,
                                     const meter::Meter& meter, Diagnostics& diagnostics);

@@ -88,7 +88,7 @@ TEST(Period, WhatDoesNotRepeatHasNone) {
   EXPECT_FALSE(find_period(rising));
   std::mt19937 random(1);
   Symbols noise;
-  for (int i = 0; i < 5000; ++i) noise.push_back(random() % 50);
+  for (int i = 0; i < 5000; ++i) noise.push_back(static_cast<std::uint32_t>(random() % 50));
   const auto period = find_period(noise);
   EXPECT_TRUE(!period || period->fit < 0.9) << period->fit;
 }
@@ -113,7 +113,8 @@ TEST(Period, PhasesOfVaryingLengthAreStepsOfTheirOwn) {
 TEST(Period, WarmUpAndInsertionsAreLeftOut) {
   std::mt19937 random(5);
   Symbols stream;
-  for (std::uint32_t i = 0; i < 700; ++i) stream.push_back(100 + random() % 20);
+  for (std::uint32_t i = 0; i < 700; ++i)
+    stream.push_back(100 + static_cast<std::uint32_t>(random() % 20));
   std::vector<std::size_t> truth;
   for (int step = 0; step < 200; ++step) {
     truth.push_back(stream.size());

@@ -23,7 +23,7 @@ std::string as_json(const std::vector<lab::Check>& checks) {
     all["checks"].push_back({{"what", check.what},
                              {"measurable", lab::name(check.health)},
                              {"says", check.says},
-                             {"remedy", check.remedy.empty() ? ordered_json() : check.remedy}});
+                             {"remedy", check.remedy.empty() ? ordered_json() : ordered_json(check.remedy)}});
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

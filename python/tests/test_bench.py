@@ -146,21 +146,37 @@ def write(path, *records, torn=b""):
     path.write_bytes(b"JDSPOOL1" + bytes(8) + b"".join(records) + torn)
 
 
-def plain_kernel(index, which, kind, ns):
-    return struct.pack("<QQIIII3I3III", 1000, 1000 + ns, index, 1, which, 7, *[1] * 6, 0, kind)
+def varint(number):
+    out = b""
+    while number >= 0x80:
+        out, number = out + bytes([number & 0x7F | 0x80]), number >> 7
+    return out + bytes([number])
+
+
+def batch(*kernels):
+    """kernels: (name id, pass, kind, nanoseconds)"""
+    shapes, out = [], []
+    for name, which, kind, ns in kernels:
+        shape = (name, which, 7, 300, 1, 1, 128, 1, 1, 0, kind)
+        if shape in shapes:
+            out.append(shapes.index(shape))
+        else:
+            out += [len(shapes), *shape]
+            shapes.append(shape)
+        out += [2 * 1000, ns, 2]
+    return b"".join(map(varint, out))
 
 
 def test_kernels_are_summed_by_pass_kind_and_name(tmp_path):
-    one = record(7, b"".join([plain_kernel(0, 3, 0, 10), plain_kernel(0, 3, 0, 30),
-                              plain_kernel(1, 3, 1, 5), plain_kernel(0, 2, 0, 99)]))
+    one = record(7, batch((0, 3, 0, 10), (0, 3, 0, 30), (1, 3, 1, 5), (0, 2, 0, 999)))
     write(tmp_path / "1.spool", name(0, "gemm"), name(1, "memcpy HtoD"), one,
           record(10, struct.pack("<Q", 4)), torn=name(2, "gelu")[:-1])
     write(tmp_path / "2.spool", name(0, "memset"), name(1, "gemm"),
-          record(7, plain_kernel(1, 3, 0, 2) + plain_kernel(0, 3, 2, 1)))
+          record(7, batch((1, 3, 0, 2))), record(7, batch((0, 3, 2, 1))))
     found = spool.Kernels(tmp_path)
     assert found.of(3) == {(spool.KERNEL, "gemm"): (3, 42), (spool.COPY, "memcpy HtoD"): (1, 5),
                            (spool.SET, "memset"): (1, 1)}
-    assert found.of(2) == {(spool.KERNEL, "gemm"): (1, 99)}
+    assert found.of(2) == {(spool.KERNEL, "gemm"): (1, 999)}
     assert found.of(4) == {} and found.dropped == 4
 
 

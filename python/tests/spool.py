@@ -90,17 +90,26 @@ def text(payload, at):
 
 
 class Spool:
-    """One process's spool: facts, steps (pass, index, begin, end), operators {index: name}, replays."""
+    """One process's spool: facts, steps (pass, index, begin, end), operators {index: name}, replays.
+
+    inputs: the text of each step's inputs, None where unknown.
+    """
 
     def __init__(self, path):
         self.facts, self.steps, self.operators, self.replays = [], [], {}, []
         self.tensors = self.times = 0
+        self.inputs, texts = [], {0: None}
         for kind, payload in records(path):
             if kind == 1:
                 topic, at = text(payload, 0)
                 self.facts.append((topic, json.loads(text(payload, at)[0])))
             elif kind == 2:
-                self.steps.append(struct.unpack("<IIQQII", payload)[:4])
+                *step, inputs, _ = struct.unpack("<IIQQII", payload)
+                self.steps.append(tuple(step))
+                self.inputs.append(texts[inputs])
+            elif kind == 12:
+                (number,) = struct.unpack_from("<I", payload)
+                texts[number] = text(payload, 4)[0]
             elif kind == 3:
                 self.tensors += 1
             elif kind == 4:
@@ -117,6 +126,10 @@ class Spool:
 
     def diagnostics(self):
         return {f["rule"]: f["message"] for topic, f in self.facts if topic == "diagnostic"}
+
+    def process(self):
+        """The `process` fact; {} where the process made no step."""
+        return next((fields for topic, fields in self.facts if topic == "process"), {})
 
     def settings(self):
         return {f["key"]: f["value"] for topic, f in self.facts if topic == "setting"}

@@ -19,12 +19,16 @@ struct HostInfo {
 };
 HostInfo host_info();
 
+// Of the running kernel; two runs with the same have one monotonic clock. Empty where unknown.
+std::string boot_id();
+
 // Processor time of a process, its descendants and those that have ended, in nanoseconds since the
 // root's start. Never falls.
 class ProcessTree {
  public:
   explicit ProcessTree(pid_t root) : root_(root) {}
   Nanoseconds processor_time();
+  bool contains(pid_t pid);
 
  private:
   void find_members();
@@ -36,22 +40,8 @@ class ProcessTree {
   Nanoseconds ended_ = 0;  // used by processes that left no trace of it
 };
 
-// Energy of the processor packages (RAPL), where the kernel lets us read it.
-class Rapl {
- public:
-  // `root`: the powercap folder of sysfs.
-  static std::optional<Rapl> open(const std::string& root = "/sys/class/powercap");
-  // Microjoules of all packages since open(), across wraps of their counters.
-  std::optional<std::int64_t> energy();
-
- private:
-  struct Package {
-    std::string file;
-    std::int64_t range = 0;  // the counter wraps after this
-    std::int64_t last = 0;
-  };
-  std::vector<Package> packages_;
-  std::int64_t total_ = 0;
-};
+// Processor time of the whole machine, all cores, in nanoseconds since its start: neither idle, nor
+// waiting for a disk, nor taken by a hypervisor.
+std::optional<Nanoseconds> machine_busy_time(const std::string& stat = "/proc/stat");
 
 }  // namespace joulediff::device

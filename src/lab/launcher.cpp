@@ -137,13 +137,13 @@ std::vector<std::string> recording_environment(const Launch& launch,
 }
 
 Result<Launched> launch(const Launch& launch, const Installation& installation,
-                        const device::Board* board) {
+                        const Meters& meters) {
   const BlockedSignals signals;
   Launched launched;
-  Sampler sampler(board);
+  Sampler sampler(meters);
   JD_ASSIGN(const auto server, ReplayServer::open([&] {
               return ReplayJudge(
-                  board ? board_policy() : host_policy(),
+                  meters.boards.empty() ? host_policy() : board_policy(),
                   [&sampler](Nanoseconds begin) { return sampler.meter_since(begin); },
                   launch.replay_budget);
             }));
@@ -171,7 +171,9 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   launched.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   pause_for(kAfter);
   launched.replay = server->stop();
-  launched.series = sampler.stop();
+  Sampler::Gathered gathered = sampler.stop();
+  launched.series = std::move(gathered.series);
+  launched.diagnostics = std::move(gathered.diagnostics);
   launched.end = now();
   return launched;
 }

@@ -7,9 +7,10 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
-#include "device/nvml.h"
 #include "lab/installation.h"
+#include "lab/meters.h"
 #include "lab/replay_judge.h"
 #include "run/model.h"
 
@@ -38,6 +39,7 @@ struct Launched {
   int exit_status = 0;       // as a shell has it: 128 + the signal that ended it
   bool interrupted = false;  // by Ctrl-C or SIGTERM to us
   std::vector<run::Series> series;
+  Diagnostics diagnostics;  // of the meters
   ReplayJudge::Tally replay;
 };
 
@@ -45,7 +47,7 @@ struct Launched {
 // unless that is a terminal, which a group in the background could not read.
 // Ctrl-C once asks the group to end (SIGINT), twice kills it; what was recorded is kept.
 Result<Launched> launch(const Launch& launch, const Installation& installation,
-                        const device::Board* board);
+                        const Meters& meters);
 
 // The environment of the program: ours, with docs/recording.md's variables set.
 std::vector<std::string> recording_environment(const Launch& launch,

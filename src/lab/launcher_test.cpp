@@ -30,13 +30,13 @@ class Launcher : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  Result<Launched> run_shell(const std::string& script, const device::Board* board = nullptr) {
+  Result<Launched> run_shell(const std::string& script, const Meters& meters = {}) {
     Launch plan;
     plan.command = {"/bin/sh", "-c", script};
     plan.spool = folder_;
     plan.settings = {"module:f", 7, 1.5, "values,order"};
     plan.replay_budget = [] { return kSecond; };
-    return launch(plan, {"/lib/recorder.so", "/python/inject"}, board);
+    return launch(plan, {"/lib/recorder.so", "/python/inject"}, meters);
   }
   std::string file(const std::string& name) const {
     std::ifstream in(folder_ / name);
@@ -78,7 +78,7 @@ TEST_F(Launcher, AProgramThatIsNotThereIsAnError) {
   Launch plan;
   plan.command = {"/no/such/program"};
   plan.spool = folder_;
-  const auto launched = launch(plan, {}, nullptr);
+  const auto launched = launch(plan, {}, {});
   ASSERT_FALSE(launched);
   EXPECT_THAT(launched.error().message, HasSubstr("/no/such/program"));
 }
@@ -97,9 +97,9 @@ TEST_F(Launcher, ReadsTheProcessorTimeOfTheWholeTree) {
 TEST_F(Launcher, SamplesTheBoardBeforeAndAfterTheProgram) {
   const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   setenv("JOULEDIFF_NVML", (bin / "../lib/fakes/libnvidia-ml.so.1").c_str(), 1);
-  const auto board = device::Board::open(nullptr);
-  ASSERT_TRUE(board && *board);
-  const auto launched = run_shell("sleep 0.6", &**board);
+  const Meters meters = open_meters();
+  ASSERT_EQ(meters.boards.size(), 1u);
+  const auto launched = run_shell("sleep 0.6", meters);
   const run::Series* energy = find(*launched, run::Source::nvml_energy);
   ASSERT_TRUE(energy);
   // 1.3 s with a tick each 100 ms, at 100 W.

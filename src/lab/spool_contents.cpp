@@ -8,6 +8,7 @@
 #include <joulediff/record.h>
 
 #include "base/file.h"
+#include "spool/kernels.h"
 
 namespace joulediff::lab {
 namespace {
@@ -116,7 +117,7 @@ bool take(const spool::Record& record, SpoolContents& out) {
       out.kernel_names[id] = std::move(name);
       return true;
     }
-    case spool::Type::kernel: return get_array(record.payload, out.kernels);
+    case spool::Type::kernel: return spool::read_kernels(record.payload, out.kernels);
     case spool::Type::correlation: return get_array(record.payload, out.correlations);
     case spool::Type::replay: {
       SpoolReplay replay;

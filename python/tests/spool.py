@@ -6,7 +6,6 @@ import struct
 
 
 KERNEL, COPY, SET = range(3)
-_KERNEL = struct.Struct("<QQIIII12x12xII")
 
 
 def records(path):
@@ -21,10 +20,36 @@ def records(path):
             yield kind, body[:length]
 
 
+def numbers(payload):
+    """Varints: seven bits a byte, lowest first, the top bit set in all but the last."""
+    number = shift = 0
+    for byte in payload:
+        if byte >= 0x80:
+            number |= (byte & 0x7F) << shift
+            shift += 7
+        elif shift:
+            yield number | byte << shift
+            number = shift = 0
+        else:
+            yield byte
+
+
 def kernels_of(payload):
     """(name id, pass, kind, nanoseconds) of each kernel of a record."""
-    for start, end, name, _, which, _, _, kind in _KERNEL.iter_unpack(payload):
-        yield name, which, kind, end - start
+    shapes, take = [], numbers(payload).__next__
+    while (shape := next_or_none(take)) is not None:
+        if shape == len(shapes):
+            name, which, *_, kind = [take() for _ in range(11)]
+            shapes.append((name, which, kind))
+        _, duration, _ = take(), take(), take()  # between distances of start and correlation
+        yield *shapes[shape], duration
+
+
+def next_or_none(take):
+    try:
+        return take()
+    except StopIteration:
+        return None
 
 
 class Kernels:

@@ -10,6 +10,7 @@
 #ifndef JOULEDIFF_RECORD_H
 #define JOULEDIFF_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -93,6 +94,113 @@ void jd_replay(const char* signature, uint64_t begin_ns, uint64_t end_ns, uint64
 
 /* Writes all that is buffered; also done at exit. */
 void jd_flush(void);
+
+/* ---- For engines (docs/engines.md) -----------------------------------------------------------
+ *
+ * An engine brackets its steps and hands each operator to jd_run. Which pass a step makes, what
+ * identifies a value, fingerprints, signatures and the talk with the launcher in replay follow from
+ * that: nothing above is needed but jd_fact, for the manifest and the settings.
+ *
+ * Callbacks must not throw. */
+
+/* The codes of docs/fingerprint.md. */
+enum jd_dtype {
+  JD_OTHER = 0, /* no values that could be read */
+  JD_FLOAT32 = 1,
+  JD_FLOAT64 = 2,
+  JD_FLOAT16 = 3,
+  JD_BFLOAT16 = 4,
+  JD_INT8 = 5,
+  JD_INT16 = 6,
+  JD_INT32 = 7,
+  JD_INT64 = 8,
+  JD_UINT8 = 9,
+  JD_BOOLEAN = 10,
+  JD_COMPLEX64 = 11,
+  JD_COMPLEX128 = 12,
+  JD_FLOAT8_E4M3 = 13,
+  JD_FLOAT8_E5M2 = 14
+};
+
+/* A tensor in the engine's memory. Values are told apart by where they lie and by the operators
+ * that wrote there: slices, caches and buffers that are used again need nothing special. */
+typedef struct jd_value {
+  const void* data; /* the first element */
+  uint32_t dtype;   /* enum jd_dtype */
+  uint32_t role;    /* enum jd_role of what no operator of the step has written; 0: JD_INPUT */
+  uint32_t dims;
+  uint32_t reserved;
+  int64_t shape[JD_MAX_DIMS];
+  int64_t stride[JD_MAX_DIMS]; /* in elements; all 0: contiguous */
+} jd_value;
+
+/* A place in the source, and the place that called it (null: not told). */
+typedef struct jd_place {
+  const char* file;
+  const char* function;
+  uint32_t line;
+  uint32_t reserved;
+  const struct jd_place* caller;
+} jd_place;
+
+enum jd_op_flags {
+  JD_ONCE = 1 /* running it again would not do the same (a communication, random numbers): it is
+                 not replayed, and its energy is estimated by its time */
+};
+
+/* One call of an operator. It reads its inputs and writes its outputs and nothing else; a tensor
+ * that is changed in place is both. */
+typedef struct jd_op {
+  const char* name;      /* "engine.linear" */
+  const char* module;    /* where in the model: "h.0.attn"; may be null */
+  const char* arguments; /* what is no tensor, as a JSON object; may be null */
+  const jd_place* place; /* the call's; may be null */
+  const jd_value* inputs;
+  const jd_value* outputs;
+  uint32_t input_count, output_count;
+  uint32_t flags; /* of enum jd_op_flags */
+  uint32_t reserved;
+} jd_op;
+
+/* How to reach memory that is not the host's, and how to wait for what computes there. */
+typedef struct jd_device {
+  const char* name; /* "cuda" */
+  void* context;    /* handed to each function */
+  void (*copy)(void* context, void* to, const void* from, size_t bytes); /* either way; done at
+                                                                            return */
+  void (*synchronize)(void* context);
+  void (*spin)(void* context); /* queues about 1 ms of the device awake and doing next to nothing;
+                                  null: its static power stays unknown */
+} jd_device;
+
+/* From the next step on; call it before the device is first used. What it points to is copied, the
+ * name with it. Without it all memory is the host's. */
+void jd_use_device(const jd_device* device);
+
+/* 1 while steps are wanted, 0 when the recording is complete or there is none. A server needs not
+ * ask; a benchmark loops until it is 0. */
+int jd_recording(void);
+
+/* Begins a step; `inputs` says what shapes go in, as "tokens int32 [1,32]" (may be null). Returns
+ * the pass that the step makes, or -1: it is not recorded. Steps belong to one thread. */
+int jd_step_begin(const char* inputs);
+
+/* Ends it; so does the next jd_step_begin. */
+void jd_step_end(void);
+
+/* The pass of the step that is open, or -1. An engine may call its operators directly, without
+ * describing them to jd_run, while this is negative, JD_WARMUP or JD_TRACE. */
+int jd_pass(void);
+
+/* execute(context), recorded as the pass wants it: once with its values read before and after, once
+ * with its time and kernels charged to it, or, in replay, as often as the meter needs. Operators
+ * inside an operator are part of it. */
+void jd_run(const jd_op* op, void (*execute)(void* context), void* context);
+
+/* For callers that keep track of values themselves: jd_tensor with the fingerprint, and for
+ * computed values and inputs the sample, of the tensor that begins at `data`, in the memory of
+ * jd_use_device. `dtype` is that of info->fingerprint; offset, shape and stride describe it. */
+void jd_observe(jd_tensor_info* info, const void* data);
 
 #ifdef __cplusplus
 }

@@ -75,6 +75,7 @@ class Recorder:
             setattr(self, name.removeprefix("jd_"), function)
         self._raw_fact, self.fact = self.fact, self._fact
         self._raw_operator, self.operator = self.operator, self._operator
+        self._raw_step, self.step = self.step, self._step
 
     def _fact(self, topic, **fields):
         self._raw_fact(topic.encode(), json.dumps(fields).encode())
@@ -82,6 +83,10 @@ class Recorder:
     def diagnostic(self, severity, rule, message):
         """severity: note, warning or error; rule: a short stable name."""
         self.fact("diagnostic", severity=severity, rule=rule, message=message)
+
+    def _step(self, which, index, begin, end, inputs=None):
+        """inputs: the text of the shapes of the step's inputs; None: unknown."""
+        self._raw_step(which, index, begin, end, inputs.encode() if inputs else None)
 
     def _operator(self, index, name, inputs, outputs, facts):
         """inputs, outputs: sequences of value ids; facts: a JSON-able dict."""

@@ -3,8 +3,8 @@
 The three passes must give an operator the same index, so that the decision is made here alone. The
 mode stands below autograd and autocast, where forward, backward and optimizer look alike. What the
 framework would take apart itself but does not above us (composite operators under inference mode) is
-taken apart here. Fake tensors (a compiler at work) and graph capture pass unseen; subclasses that
-wrap tensors are asked to unwrap first.
+taken apart here. Fake tensors (a compiler at work) and graph capture pass unseen: the launch of the
+graph is one operator. Subclasses that wrap tensors are asked to unwrap first.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import torch
 from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from joulediff import _operator
+from joulediff import _graphs, _operator
 
 
 @contextlib.contextmanager
@@ -54,9 +54,14 @@ class OperatorMode(TorchDispatchMode):
         self.count, self.off = 0, False
         self._undo.enter_context(_eager())
         _patch_triton(self, self._undo)
+        _graphs.patch_replay(self, self._undo)
         self.__enter__()
 
     def end(self):
+        """After the step: leaves, and subclasses report."""
+        self.leave()
+
+    def leave(self):
         """Leaves the stack of modes, wherever in it the program has put us."""
         self.off = True
         above = []
@@ -96,8 +101,12 @@ class OperatorMode(TorchDispatchMode):
             if kind.__name__ in ("FakeTensor", "FunctionalTensor"):
                 return func(*args, **kwargs)
         form = _operator.form_of(func)
-        if not form.counted or _capturing():
+        if not form.counted:
             return func(*args, **kwargs)
+        if _capturing():
+            result = func(*args, **kwargs)
+            self.guarded(_graphs.note, form, args, kwargs, result)
+            return result
         if form.composite:
             return self._take_apart(func, args, kwargs)
         return self._counted(form, func, args, kwargs)
@@ -112,7 +121,7 @@ class OperatorMode(TorchDispatchMode):
             self._here.within = before
 
     def launch(self, launch, args, kwargs):
-        """A Triton launch outside any operator of the framework."""
+        """The launch of a Triton kernel or a graph, outside any operator of the framework."""
         if self.off or getattr(self._here, "inside", False) or _capturing():
             return launch(*args, **kwargs)
         return self._counted(_operator.form_of(launch), launch, args, kwargs)

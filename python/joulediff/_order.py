@@ -1,6 +1,7 @@
 """The order pass: brackets around operators, so that kernels are charged to them, and no more.
 
-The first of its steps also notes each operator's signature, outside the brackets, for the replay.
+One of its steps also notes each operator's signature, outside the brackets, for the replay: the first
+one with the inputs' shapes of the values pass, else the first.
 """
 
 from joulediff import _operator, _storages
@@ -8,18 +9,21 @@ from joulediff._mode import OperatorMode
 
 
 class Order(OperatorMode):
-    """`operators`: index -> (name, signature, moves data) of the first step."""
+    """`operators`: index -> (name, signature, may be replayed and moves data) of the step that was noted."""
 
     def __init__(self, recorder, fail):
         super().__init__(fail)
         self.recorder = recorder
         self.step = 0
         self.operators = {}
-        self._noting = True
+        self._noting, self._alike = True, False
 
-    def begin_step(self, step):
+    def begin_step(self, step, alike):
+        """alike: the step's inputs have the shapes that the values pass saw."""
         self.step = step
-        self._noting = not self.operators
+        self._noting = not self.operators or (alike and not self._alike)
+        if self._noting:
+            self.operators, self._alike = {}, alike
         self.begin()
 
     def around(self, index, form, function, args, kwargs):
@@ -41,7 +45,7 @@ class Order(OperatorMode):
         outputs = [t for t in _operator.tensors_in(result) if _storages.has_storage(t)]
         view = not writes and bool(outputs) and all(
             t.untyped_storage()._cdata in owners for t in outputs)
-        self.operators[index] = form.name, signature, not view
+        self.operators[index] = form.name, signature, form.replayable and not view
 
 
 def describe(form, function, args, kwargs):

@@ -5,10 +5,13 @@ inside a step: its only cost is one call between two steps. Any mistake of ours 
 a diagnostic and leaves the program as it is.
 """
 
+import contextlib
 import os
 import sys
 import time
 import traceback
+
+import torch
 
 from joulediff import _abi, _launcher, _settings
 from joulediff._mode import synchronize
@@ -17,7 +20,10 @@ from joulediff._replay import Replay
 from joulediff._values import Values
 
 _ALL = ("values", "order", "trace", "replay")
-_ORDER_STEPS = 3
+_ORDER_STEPS = 3  # at least
+_ORDER_MOST = 24  # while new shapes keep coming
+_ORDER_SECONDS = 20.0
+_ORDER_PATIENCE = 8  # known steps in a row, where shapes differ: a server takes many prompts, then decodes
 _SETTLE_STEPS = 2  # unrecorded, so that clocks and allocator settle before the trace
 
 
@@ -33,23 +39,50 @@ def _number(name, default):
         return default
 
 
-def schedule(passes, steps, seconds, clock=time.monotonic):
-    """The pass of each step, in order; `seconds` of trace are counted from its first step."""
+def schedule(passes, steps, seconds, inputs=lambda: None, clock=time.monotonic):
+    """The pass of each step, in order; `seconds` of trace are counted from its first step.
+
+    inputs(): the shapes of the step that is about to begin. The replay waits a while for the shapes
+    that the order pass noted, if the trace has seen them come again.
+    """
+    seen = {inputs()}
     yield _abi.WARMUP
+    noted, ordered, traced = None, [], set()
     if "values" in passes:
+        noted = inputs()
+        seen.add(noted)
         yield _abi.VALUES
     if "order" in passes:
-        for _ in range(_ORDER_STEPS):
-            yield _abi.ORDER
+        yield from _order(ordered, seen, inputs, clock)
+        noted = noted if noted in ordered else ordered[0]
     if "trace" in passes:
         for _ in range(_SETTLE_STEPS):
             yield _abi.WARMUP
         begin, done = clock(), 0
         while done < max(1, steps) or clock() - begin < seconds:
+            traced.add(inputs())
             yield _abi.TRACE
             done += 1
     if "replay" in passes and "order" in passes:
+        for _ in range(_ORDER_MOST):
+            if inputs() == noted or noted not in traced:
+                break
+            yield _abi.WARMUP
         yield _abi.REPLAY
+
+
+def _order(ordered, seen, inputs, clock):
+    """Steps of order until many in a row have brought no new shape; seen: the shapes before."""
+    begin, known = clock(), 0
+    while True:
+        seen.add(inputs())
+        patience = max(_ORDER_PATIENCE, len(seen)) if len(seen) > 1 else _ORDER_STEPS - 1
+        over = len(ordered) >= _ORDER_MOST or clock() - begin >= _ORDER_SECONDS
+        if len(ordered) >= _ORDER_STEPS and (over or (inputs() in ordered and known >= patience)):
+            return
+        known = known + 1 if inputs() in ordered else 0
+        ordered.append(inputs())
+        yield _abi.ORDER
 
 
 class Recording:
@@ -57,24 +90,40 @@ class Recording:
 
     def __init__(self, recorder, work=None):
         asked = os.environ.get("JOULEDIFF_PASSES") or ",".join(_ALL)
-        self._recorder, self._work, self._pid = recorder, work, os.getpid()
+        self._recorder, self._work = recorder, work
         self._passes = [p.strip() for p in asked.split(",")]
         self._schedule = schedule(self._passes, int(_number("JOULEDIFF_STEPS", 20)),
-                                  _number("JOULEDIFF_TRACE_SECONDS", 0.0))
+                                  _number("JOULEDIFF_TRACE_SECONDS", 0.0),
+                                  lambda: self._following)
         self.active = True
         self.done = None  # the pass last finished
         self._pass, self._index, self._begin = None, -1, 0
+        self._inputs = self._following = self._values_inputs = None  # shapes, as text
         self._mode, self._values = None, None
         self._operators = {}
         self._settings = None
+        self._profiled = False
 
-    def step(self):
-        """Ends the step before and begins the next."""
-        self._survive(self._step)
+    @property
+    def warming(self):
+        """Nothing but the first step has begun."""
+        return self._index <= 0
 
-    def finish(self, whole):
-        """Ends the last step; `whole`: the program has finished it."""
-        self._survive(self._finish, whole)
+    def step(self, inputs=None):
+        """Ends the step before and begins the next; inputs: the text of its inputs' shapes."""
+        self._survive(self._step, inputs)
+
+    def finish(self, whole, wait=True):
+        """Ends the last step; `whole`: the program has finished it; `wait`: for the device."""
+        self._survive(self._finish, whole, wait)
+
+    def abandon(self):
+        """In a forked child, which has our state but is not the recording."""
+        self.active = False
+        mode, self._mode = self._mode, None
+        if mode is not None:
+            with contextlib.suppress(Exception):
+                mode.leave()
 
     def fail(self, error):
         """A mistake of ours, from inside a pass: off, and told once."""
@@ -87,11 +136,6 @@ class Recording:
             _launcher.done()
 
     def _survive(self, function, *args):
-        if os.getpid() != self._pid:  # a forked child has our state, but is not the recording
-            self.active = False
-            if self._mode is not None:
-                self._mode.off = True
-            return
         try:
             if self.active:
                 function(*args)
@@ -104,7 +148,8 @@ class Recording:
             except Exception as error:  # noqa: BLE001
                 self._recorder.diagnostic("error", "recording_failed", f"on leaving: {error}")
 
-    def _step(self):
+    def _step(self, inputs):
+        self._following = inputs
         following = next(self._schedule, None)
         inside = following == self._pass == _abi.TRACE
         if not inside:
@@ -119,6 +164,9 @@ class Recording:
         if following != self._pass:
             self._enter_pass(following)
         self._index += 1
+        self._inputs = inputs
+        if following in (_abi.ORDER, _abi.TRACE) and not self._profiled:
+            self._notice_profiler()
         if inside:
             self._begin = now
         else:
@@ -127,7 +175,7 @@ class Recording:
     def _begin_step(self):
         mode = self._mode
         if self._pass == _abi.ORDER:
-            mode.begin_step(self._index)
+            mode.begin_step(self._index, self._inputs == self._values_inputs)
         elif mode is not None:
             mode.begin()
         synchronize()
@@ -138,9 +186,22 @@ class Recording:
             return
         if self._mode is not None:
             self._mode.end()
-        self._recorder.step(self._pass, self._index, self._begin, now, None)
+        self._recorder.step(self._pass, self._index, self._begin, now, self._inputs)
+
+    def _notice_profiler(self):
+        """Kineto and we cannot both have the device's records."""
+        if torch.autograd.profiler._is_profiler_enabled and torch.cuda.is_initialized():
+            self._profiled = True
+            self._recorder.diagnostic(
+                "warning", "record.other_subscriber", f"torch.profiler runs in step {self._index} and "
+                "may take the device's records from us: kernels can be missing from there on; record "
+                "without it")
 
     def _enter_pass(self, following):
+        if self._index < 0:
+            self._recorder.fact("process", **_settings.process())
+        if following == _abi.VALUES:
+            self._values_inputs = self._following
         if following != _abi.WARMUP and self._settings is None:
             self._settings = _settings.snapshot()
             self._tell_facts()
@@ -201,16 +262,16 @@ class Recording:
             self._recorder.diagnostic("note", "eager_twin", "the program compiles: values and order "
                                       "come from the eager form of the same code")
 
-    def _finish(self, whole):
-        if self._pass in (_abi.WARMUP, _abi.TRACE) and not whole:
+    def _finish(self, whole, wait):
+        if wait:
             synchronize()
+        if self._pass in (_abi.WARMUP, _abi.TRACE) and not whole:
             self._leave_pass()
         elif self._pass is not None:
-            synchronize()
             self._end_step(self._recorder.now())
             self._leave_pass()
         missing = sorted({n for n in self._schedule_rest()})
-        if missing:
+        if missing and self._index > 0:  # one call alone is no loop of steps
             self._recorder.diagnostic("warning", "ended_early",
                                       f"the program ended after {self._index + 1} steps, before: "
                                       + ", ".join(missing) + "; let it run longer, or ask for fewer "

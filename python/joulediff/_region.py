@@ -4,29 +4,39 @@ JOULEDIFF_REGION names a function or method as `module:qualname`; without it the
 outermost torch.nn.Module that is called a second time. A step lasts from one start of the region to
 the next. Importing joulediff.torch switches the implicit region off, since such a program says itself
 where its steps are; steps() also ends a region that was named. Nothing here imports torch by itself.
+
+Each process records on its own, if it makes steps. A forked child starts afresh, whatever its parent
+was doing; what its parent had armed is armed in it, too.
 """
 
 import atexit
+import contextlib
 import functools
 import importlib.util
+import inspect
 import os
 import sys
 import threading
 
-from joulediff import _abi
+from joulediff import _abi, _inputs
 
 
 class State:
     """What this process knows of its recording."""
 
     def __init__(self):
+        self.search = None  # for the implicit region
         self.explicit = False  # the program imports joulediff.torch
         self.work = _work_of_environment()
-        self.recording = None
         self.recorder = None
+        self.forget()
+
+    def forget(self):
+        """As before the first step."""
+        self.recording = None
         self.taken = False  # steps() has the recording
         self.began = False
-        self.thread = None  # the one in which the region was first entered
+        self.thread = None  # the one whose calls of the region are its steps
 
 
 def _work_of_environment():
@@ -40,12 +50,17 @@ def _work_of_environment():
 state = State()
 
 
-def _attend(_module=None):
-    """Tells the recorder, before the device is in use, that somebody makes the passes."""
+def _load(_module=None):
+    """The recorder. Until a step begins it records as if nobody attended to it, for none may come."""
     if state.recorder is None:
         state.recorder = _abi.load()
-        if state.recorder is not None:
-            state.recorder.kernels(_abi.WARMUP)
+
+
+def _watch_graphs(_module):
+    if state.recorder is not None:
+        from joulediff import _graphs
+
+        _graphs.watch()
 
 
 def _start():
@@ -53,9 +68,11 @@ def _start():
     if not state.began:
         state.began = True
         try:
-            _attend()
+            _load()
             if state.recorder is not None:
                 from joulediff._recording import Recording
+
+                state.recorder.kernels(_abi.WARMUP)  # the passes are made from here on
 
                 state.recording = Recording(state.recorder, state.work)
         except Exception as error:  # noqa: BLE001  the program goes on without us
@@ -79,40 +96,84 @@ def take_over():
     return recording
 
 
-def enter():
-    """A start of the region."""
+def enter(args=(), kwargs=None):
+    """A start of the region, which is called with these arguments."""
     here = threading.get_ident()
-    state.thread = state.thread or here  # the modes of the passes belong to one thread
-    if not state.taken and state.thread == here:
-        recording = _start()
-        if recording is not None and recording.active:
-            recording.step()
+    if state.recording is None or state.recording.warming:
+        state.thread = here  # a model tried out in one thread may serve in another
+    if state.taken or state.thread != here or _no_step():  # the modes belong to one thread
+        return
+    recording = _start()
+    if recording is not None and recording.active:
+        recording.step(_inputs.text_of(args, kwargs or {}))
+
+
+def _no_step():
+    """A call that only captures a graph; or of a transform, where a DataLoader's worker makes a batch."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    if worker is not None and worker._worker_info is not None:
+        return True
+    return torch.cuda.is_initialized() and torch.cuda.is_current_stream_capturing()
 
 
 def _at_exit():
     if state.recording is not None and not state.taken:
         state.recording.finish(whole=False)
-    elif not state.began and not state.taken:
-        recorder = state.recorder
-        if recorder is not None and "torch" in sys.modules:
-            said = " (joulediff.torch is imported: use steps())" if state.explicit else ""
-            recorder.diagnostic("note", "no_step", f"no step of a region was seen{said}")
-            recorder.flush()
+
+
+def _finish_before_exit():
+    """os._exit runs no handlers, and is how multiprocessing ends a forked worker.
+
+    A program that leaves like that may do so because the device hangs: nothing here waits for it.
+    """
+    leave = os._exit
+
+    @functools.wraps(leave)
+    def _exit(status):
+        with contextlib.suppress(Exception):
+            if state.recording is not None:
+                state.recording.finish(whole=False, wait=False)
+            if state.recorder is not None:
+                state.recorder.flush()
+        leave(status)
+
+    os._exit = _exit
+
+
+def _after_fork_in_child():
+    if state.recording is not None:
+        state.recording.abandon()
+    state.forget()
+    if state.search is not None:
+        state.search.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def install():
     """Called by the injected sitecustomize: arms the region, once torch and its module are there."""
     atexit.register(_at_exit)
-    _after_import("torch", _attend)
+    _finish_before_exit()
+    _after_import("torch", _load)
+    _after_import("torch", _watch_graphs)
     region = os.environ.get("JOULEDIFF_REGION", "")
     if not region:
-        _after_import("torch", lambda torch: _OutermostModule(torch).arm())
+        _after_import("torch", _search)
         return
     module, _, name = region.partition(":")
     if module == "__main__":
         _watch_main(name)
     else:
         _after_import(module, lambda loaded: _wrap(loaded, name))
+
+
+def _search(torch):
+    state.search = _OutermostModule(torch)
+    state.search.arm()
 
 
 def _wrap(owner, path):
@@ -125,10 +186,11 @@ def _wrap(owner, path):
     except AttributeError:
         return
     inner = function.__func__ if isinstance(function, staticmethod | classmethod) else function
+    own = int(inspect.isclass(owner) and not isinstance(function, staticmethod))  # self is no input
 
     @functools.wraps(inner)
     def region(*args, **kwargs):
-        enter()
+        enter(args[own:], kwargs)
         return inner(*args, **kwargs)
 
     setattr(owner, name, type(function)(region) if inner is not function else region)
@@ -171,7 +233,7 @@ class _OutermostModule:
             if self._over or torch.compiler.is_compiling():
                 return original(module, *args, **kwargs)
             depth = getattr(self._depth, "value", 0)
-            if depth == 0 and self._outermost(module):
+            if depth == 0 and self._outermost(module, args, kwargs):
                 return module(*args, **kwargs)  # now through its class
             self._depth.value = depth + 1
             try:
@@ -181,14 +243,21 @@ class _OutermostModule:
 
         self._patched = self._class.__call__ = __call__
 
-    def _outermost(self, module):
+    def forget(self):
+        """As before the first call."""
+        self._seen.clear()
+        self._depth = threading.local()
+
+    def _outermost(self, module, args, kwargs):
         """True when the region is found, and its class is watched."""
         if state.explicit or state.taken:
             self._disarm()
             return False
+        if _no_step():
+            return False
         if id(module) not in self._seen:
             if not self._seen:
-                enter()  # the warm-up
+                enter(args, kwargs)  # the warm-up
             self._seen.add(id(module))
             return False
         self._disarm()
@@ -208,8 +277,9 @@ def _watch_class(kind, root):
     def __call__(module, *args, **kwargs):  # noqa: N807
         # A compiler that traces us must find the program and nothing else: no step begins there.
         if module is root and not torch.compiler.is_compiling():
-            enter()
-            if state.recording is None or not state.recording.active or state.taken:
+            enter(args, kwargs)
+            over = state.recording is None or not state.recording.active
+            if state.taken or (state.began and over):
                 _restore(kind, own, __call__)
         if own is not None:
             return own(module, *args, **kwargs)

@@ -7,7 +7,10 @@ and data-dependent operators, and what cannot be captured, run eagerly. The firs
 operator is where its inputs are at hand; afterwards it runs once as the program wants it.
 """
 
+import contextlib
+import fcntl
 import functools
+import os
 import socket
 import time
 
@@ -249,9 +252,24 @@ class Replay(OperatorMode):
         if not self._path:
             self.recorder.diagnostic("note", "no_replay", "no launcher to measure for")
             self._wanted = {}
+        if self._wanted and not self._alone():
+            self.recorder.diagnostic("note", "replayed_elsewhere",
+                                     "another process of the program makes the replays")
+            self._wanted = {}
         if self._wanted:
             self._guard_launcher(self._floor)
         super().begin()
+
+    def _alone(self):
+        """Two that replay at once would be charged with each other's energy: the first one does."""
+        folder = os.environ.get("JOULEDIFF_SPOOL")
+        if not folder:
+            return True
+        lock = self._undo.enter_context(open(os.path.join(folder, "replay.lock"), "ab"))
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
     def end(self):
         super().end()

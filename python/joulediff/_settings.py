@@ -7,6 +7,7 @@ read (another version, another platform) is left out.
 import importlib.metadata
 import os
 import platform
+import sys
 import types
 import warnings
 
@@ -119,6 +120,29 @@ def of_model(module):
     for key, value in entries.items():
         if isinstance(value, _PLAIN):
             result[f"model.config.{key}"] = str(value)
+    return result
+
+
+_RANKS = {  # as torchrun, Open MPI, MPICH and Slurm say it
+    "rank": ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"),
+    "local_rank": ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"),
+    "world_size": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"),
+}
+
+
+def process():
+    """The `process` fact: which process of the program this is. Ranks that nobody told are left out."""
+    result = {"pid": os.getpid(), "parent": os.getppid(), "host": platform.node(),
+              "argv": [str(word) for word in getattr(sys, "argv", [])]}
+    for launcher in zip(*_RANKS.values(), strict=True):
+        told = {key: os.environ.get(name, "") for key, name in zip(_RANKS, launcher, strict=True)}
+        if told["rank"].isdigit():
+            result.update((key, int(value)) for key, value in told.items() if value.isdigit())
+            break
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        result["rank"] = distributed.get_rank()
+        result["world_size"] = distributed.get_world_size()
     return result
 
 

@@ -105,6 +105,8 @@ class Storage:
 
     def __init__(self, number, weak, role):
         self.id, self.weak, self.role = number, weak, role
+        self.made = False  # by an operator of the step
+        self.graph = None  # operation: may have written here, which nobody has checked yet
         self.writes = []
 
     def write(self, region, operation, role, blank=False):
@@ -138,6 +140,9 @@ class Storages:
         weak = StorageWeakRef(tensor.untyped_storage())
         storage = self._known[weak.cdata] = Storage(next(self._ids), weak, role)
         return storage
+
+    def __iter__(self):
+        return iter(self._known.values())
 
     def clear(self):
         self._known.clear()

@@ -4,6 +4,10 @@ Inputs are read before the operator runs and outputs after, so that an in-place 
 old value and the new. Each distinct set of elements of a version is hashed once; views of it only add
 a geometry, and a sample where the axes are new. Operators are kept until the step ends, because a
 later read of a partly written storage makes one more output of the operator that wrote last.
+
+The replay of a CUDA graph says neither what it reads nor what it writes. It is taken to read the buffers
+that the step has filled for it, and to have written what it was seen to write while it was captured; of
+a capture that nobody saw, what is found changed, or comes up for the first time, after the replay.
 """
 
 import ctypes
@@ -43,6 +47,17 @@ class Call:
     launch_inputs: list  # of a Triton launch: (tensor, region, hash before or None)
 
 
+def _kind(storage, sources, region, tensor):
+    """What a fingerprint is kept by."""
+    return (storage.id, sources[0].version if sources else 0, region, tensor.dtype,
+            tensor.is_conj() + 2 * tensor.is_neg())
+
+
+def _on_device(tensor):
+    """Where a graph can have written."""
+    return tensor.is_cuda or not torch.cuda.is_available()
+
+
 class Values(OperatorMode):
     """Operators are reported by end(). `models`: outermost modules seen."""
 
@@ -59,15 +74,16 @@ class Values(OperatorMode):
         self._fingerprints = {}
         self._sampled = {}
         self._weights = set()  # addresses of the storages of parameters and buffers
+        self._graph = None  # the last replay of a CUDA graph: (operation, addresses written or None)
         self._context = Context(recorder, self._add_model)
 
     def begin(self):
         self._context.enter()
+        self._undo.callback(self._context.leave)
         super().begin()
 
     def end(self):
         super().end()
-        self._context.leave()
         for _, operation in sorted(self._operations.items()):
             inputs = list(dict.fromkeys(operation.inputs))
             self.recorder.operator(operation.index, operation.name, inputs,
@@ -102,11 +118,14 @@ class Values(OperatorMode):
         facts["view"] = False
         call = Call(Operation(index, form.name, facts), form, [], set(), True, [])
         self._operations[index] = call.operation
+        if isinstance(function, _operator.GraphReplay):
+            self._before_graph(call, function.capture)
         for _, value, written, read, _ in _operator.bound(form, args, kwargs):
             for tensor in _operator.tensors_in(value):
                 if not self._readable(tensor):
                     continue
                 storage = self._storages.get(tensor) or self._adopt(tensor, call.operation)
+                self._see_graph(storage, tensor)
                 call.owners.add(storage)
                 if written:
                     call.written.append(tensor)
@@ -134,6 +153,7 @@ class Values(OperatorMode):
             storage = self._storages.get(tensor) or self._adopt(tensor, operation)
             write = storage.write(_storages.region_of(tensor), operation, role)
             write.value = self._value(storage, tensor)
+            storage.graph = None
             outputs.append(write.value)
         view = not written
         for tensor in _operator.tensors_in(result):
@@ -143,6 +163,7 @@ class Values(OperatorMode):
             storage = self._storages.get(tensor)
             if storage is None:
                 storage = self._storages.add(tensor, role)
+                storage.made = True
                 storage.write(None, operation, role, call.form.blank)
             aliased = storage in call.owners
             view = view and aliased
@@ -173,7 +194,36 @@ class Values(OperatorMode):
                   or operation.facts["phase"] == "optimizer")
         number = operation.name == "aten.lift_fresh.default" and tensor.dim() == 0
         role = _abi.PARAMETER if weight else _abi.CONSTANT if number else _abi.INPUT
-        return self._storages.add(tensor, role)
+        storage = self._storages.add(tensor, role)
+        if role == _abi.INPUT and self._graph is not None:
+            graph, written = self._graph
+            if _on_device(tensor) and (written is None or storage.weak.cdata in written):
+                storage.write(None, graph, _abi.COMPUTED)
+        return storage
+
+    def _before_graph(self, call, capture):
+        call.operation.facts["arguments"]["operators"] = capture.operators
+        for storage in self._storages:
+            if not storage.made and storage.writes and storage.writes[-1].value is not None:
+                value = storage.writes[-1].value
+                self._made.add(value)
+                call.operation.inputs.append(value)
+        written = capture.written or None
+        self._graph = call.operation, written
+        for storage in self._storages:
+            if storage.role != _abi.PARAMETER and (written is None or storage.weak.cdata in written):
+                storage.graph = call.operation
+
+    def _see_graph(self, storage, tensor):
+        """Has the graph that ran since written what is now read or written?"""
+        if storage.graph is None or not _on_device(tensor):
+            return
+        region = _storages.region_of(tensor)
+        known = self._fingerprints.get(_kind(storage, storage.sources(region), region, tensor))
+        if known is None or tuple(known.own) != tuple(
+                self._read_values(_fingerprint.fingerprint, tensor, known).own):
+            storage.write(None, storage.graph, _abi.COMPUTED)
+            storage.graph = None
 
     def _value(self, storage, tensor, reader=False):
         """The id of what the tensor holds now, reported to the recorder when it is new."""
@@ -268,8 +318,7 @@ class Values(OperatorMode):
             call.launch_inputs.append((tensor, None))
             return
         self._read(call, storage, tensor)
-        own = self._fingerprints.get((storage.id, sources[0].version if sources else 0, region,
-                                      tensor.dtype, tensor.is_conj() + 2 * tensor.is_neg()))
+        own = self._fingerprints.get(_kind(storage, sources, region, tensor))
         call.launch_inputs.append((tensor, tuple(own.own) if own is not None else ()))
 
     def _changed(self, call):

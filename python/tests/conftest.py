@@ -1,4 +1,5 @@
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+PYTHON = pathlib.Path(__file__).parents[1]
+sys.path[:0] = [str(PYTHON), str(PYTHON.parent / "bench")]

@@ -251,10 +251,33 @@ def test_without_a_recorder_nothing_is_loaded(tmp_path):
 
 def test_schedule():
     clock = iter([0.0, 0.5, 0.9, 1.3, 1.6]).__next__
-    passes = _recording.schedule(("values", "trace"), 2, 1.5, clock)
+    passes = _recording.schedule(("values", "trace"), 2, 1.5, clock=clock)
     assert list(passes) == [0, 1, 0, 0, 3, 3, 3, 3, 3]
     assert list(_recording.schedule(("trace",), 2, 0.0)) == [0, 0, 0, 3, 3]
     assert list(_recording.schedule(("replay",), 2, 0.0)) == [0]
+
+
+def passes_of(shapes, steps=4):
+    """The pass of each step of a program whose inputs have these shapes, one after the other."""
+    coming = [None]
+    plan = _recording.schedule(("values", "order", "trace", "replay"), steps, 0.0, lambda: coming[0],
+                               clock=lambda: 0.0)
+    made = []
+    for coming[0] in shapes:
+        made.append(next(plan, None))
+    return made
+
+
+def test_order_goes_on_while_new_shapes_come():
+    made = passes_of("wv" + "aabbc" + "cabcabca" + "bc" + "abca" + "ba")
+    assert made == [0, 1, *[2] * 13, 0, 0, 3, 3, 3, 3, 0, 4]
+    assert passes_of("aa" + "aaab" + "aaa") == [0, 1, *[2] * 7]  # one that comes late
+    assert passes_of(map(str, range(40)), 2)[:30] == [0, 1, *[2] * 24, 0, 0, 3, 3]  # a bound
+
+
+def test_replay_waits_for_the_shapes_that_order_noted():
+    assert passes_of("a" * 5 + "aa" + "abab" + "bba") == [0, 1, 2, 2, 2, 0, 0, 3, 3, 3, 3, 0, 0, 4]
+    assert passes_of("a" * 5 + "aa" + "bbbb" + "b")[-1] == 4  # they did not come again in the trace
 
 
 COMPILED = """

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
 #include "attribute/conditions.h"
+#include "attribute/launch.h"
 #include "attribute/ledger.h"
 #include "meter/spread.h"
 
@@ -91,7 +94,125 @@ void warn_of_remains(const Attribution& result, const run::Run& run, Diagnostics
                     run.operators.size()));
 }
 
+struct LaunchCosts {
+  BlockCosts costs;
+  double recognised = 1;
+};
+
+BlockCosts costs_of(const BlockView& view, const meter::Meter& meter, const run::Block& block) {
+  BlockCosts result = costs(view.step, view.units, view.static_power, meter);
+  const auto series = std::ranges::find(block.series, meter.source, &run::Series::source);
+  result.windows = {{block.host, series != block.series.end() ? series->channel : "", view.reading}};
+  return result;
+}
+
+void take(std::optional<LaunchCosts>& sum, BlockCosts costs) {
+  if (sum)
+    add(sum->costs, costs);
+  else
+    sum = LaunchCosts{std::move(costs), 1};
+}
+
+// What ran on a device whose energy is not known.
+void forget(BlockCosts& costs, const DeviceShare& share) {
+  for (const run::OperatorId op : share.recognition.op)
+    if (op.valid()) costs.operators[op.index()].known = false;
+}
+
+// Where a run does not say which of the metered boards it used.
+void tell_of_choice(const run::Run& run, const Launch& launch, const meter::Meter& meter,
+                    Diagnostics& diagnostics) {
+  std::set<std::string> channels;
+  for (const run::Block* block : launch.ranks)
+    for (const run::Series& series : block->series)
+      if (series.source == meter.source) channels.insert(series.channel);
+  const bool said = !run.devices.empty() || channels.contains(run.manifest.device_uuid);
+  if (!said && channels.size() > meter.channels.size())
+    add(diagnostics, Severity::warning, "attribute.several_boards",
+        fmt::format("{} boards were metered, and the run does not say which it used; the first is "
+                    "read: show the program one board with CUDA_VISIBLE_DEVICES",
+                    channels.size()));
+}
+
+// A launch is the sum of its devices.
+std::optional<LaunchCosts> board_costs(const run::Run& run, const Launch& launch,
+                                       const meter::Meter& meter, Diagnostics& diagnostics) {
+  const std::vector<DeviceShare> shares = device_shares(run, launch, meter);
+  if (shares.empty())
+    add(diagnostics, Severity::warning, "attribute.no_trace",
+        "a block has no kernels of the trace pass; it is left out");
+  tell_of_choice(run, launch, meter, diagnostics);
+  meter::Meter own = meter;  // a share has the series of its device alone
+  own.channels.clear();
+  std::optional<LaunchCosts> sum;
+  double seconds = 0, recognised = 0;
+  std::vector<const DeviceShare*> unknown;
+  for (const DeviceShare& share : shares) {
+    if (!share.metered) {
+      add(diagnostics, Severity::warning, "attribute.unmetered_device",
+          fmt::format("no series of the {} is of {}: what it used is unknown, and in no sum",
+                      meter.name, share.name));
+      unknown.push_back(&share);
+      continue;
+    }
+    const auto view = view_board(run, share, own, diagnostics);
+    if (!view) {
+      unknown.push_back(&share);
+      continue;
+    }
+    take(sum, costs_of(*view, meter, share.block));
+    double busy = 0;
+    for (const Nanoseconds duration : share.trace->duration) busy += to_seconds(duration).value;
+    seconds += busy;
+    recognised += busy * view->recognised;
+  }
+  if (!sum) return sum;
+  for (const DeviceShare* share : unknown) forget(sum->costs, *share);
+  sum->recognised = seconds > 0 ? recognised / seconds : 1;
+  return sum;
+}
+
+std::optional<LaunchCosts> host_costs(const run::Run& run, const Launch& launch,
+                                      const meter::Meter& meter, Diagnostics& diagnostics) {
+  for (const run::Block* block : launch.ranks)
+    if (block->trace_kernels.size() > 0)
+      add(diagnostics, Severity::warning, "attribute.no_board_meter",
+          "the device has no energy counter that moves: its energy is unknown, and only the host's "
+          "is attributed");
+  std::optional<LaunchCosts> sum;
+  for (const HostShare& share : host_shares(launch)) {
+    const auto view = view_host(run, share, meter, diagnostics);
+    if (!view) return std::nullopt;
+    take(sum, costs_of(*view, meter, share.block));
+  }
+  return sum;
+}
+
+void add_beside(const Launch& launch, const meter::Meter& meter, BlockCosts& costs,
+                Diagnostics& diagnostics) {
+  std::optional<BlockCosts> sum;
+  for (const HostShare& share : host_shares(launch)) {
+    const auto view = view_beside(share.block, meter, costs.ledger->step_time, diagnostics);
+    if (!view) return;
+    BlockCosts one = attribute::costs(*view, {}, {}, meter);
+    if (sum)
+      add(*sum, one);
+    else
+      sum = std::move(one);
+  }
+  if (sum) costs.beside.push_back(*sum->ledger);
+}
+
 }  // namespace
+
+double work_of_step(const run::Run& run) {
+  const double work = run.manifest.work.per_step;
+  const auto global = run.manifest.facts.find("work_is_global");
+  if (run.blocks.empty() || (global != run.manifest.facts.end() && global->second == "true"))
+    return work;
+  const std::uint32_t first = run.blocks.front().order;
+  return work * static_cast<double>(std::ranges::count(run.blocks, first, &run::Block::order));
+}
 
 Result<Attribution> attribute(const run::Run& run) {
   Attribution result;
@@ -102,28 +223,16 @@ Result<Attribution> attribute(const run::Run& run) {
   const bool board = result.meter.boundary == Boundary::board;
 
   double recognised = 0;
-  for (const run::Block& block : run.blocks) {
-    if (!board && block.trace_kernels.size() > 0)
-      add(result.diagnostics, Severity::warning, "attribute.no_board_meter",
-          "the device has no energy counter that moves: its energy is unknown, and only the host's "
-          "is attributed");
-    const auto boards = std::ranges::count(block.series, result.meter.source, &run::Series::source);
-    if (boards > 1)
-      add(result.diagnostics, Severity::warning, "attribute.several_boards",
-          fmt::format("a block has {} series of the {}; only the first is read", boards,
-                      result.meter.name));
-    auto view = board ? view_board(run, block, result.meter, result.diagnostics)
-                      : view_host(run, block, result.meter, result.diagnostics);
-    if (!view) continue;
-    result.blocks.push_back(costs(view->step, view->units, view->static_power, result.meter));
-    result.blocks.back().order = block.order;
-    recognised += view->recognised;
-    for (const meter::Meter& meter : meters) {
-      if (meter.boundary == result.meter.boundary) continue;
-      if (const auto beside =
-              view_beside(block, meter, Seconds(view->step.step), result.diagnostics))
-        result.blocks.back().beside.push_back(*costs(*beside, {}, {}, meter).ledger);
-    }
+  for (const Launch& launch : launches(run)) {
+    auto sum = board ? board_costs(run, launch, result.meter, result.diagnostics)
+                     : host_costs(run, launch, result.meter, result.diagnostics);
+    if (!sum) continue;
+    recognised += sum->recognised;
+    BlockCosts& costs = result.blocks.emplace_back(std::move(sum->costs));
+    costs.order = launch.order;
+    for (const meter::Meter& meter : meters)
+      if (meter.boundary != result.meter.boundary)
+        add_beside(launch, meter, costs, result.diagnostics);
   }
   if (result.blocks.empty()) {
     std::string why = "the run has no blocks";
@@ -141,7 +250,7 @@ Result<Attribution> attribute(const run::Run& run) {
     else if (!found.empty())
       result.beside.push_back(mean_ledger(found));
   }
-  result.per_work_unit = result.ledger.total / run.manifest.work.per_step;
+  result.per_work_unit = result.ledger.total / work_of_step(run);
   warn_of_remains(result, run, result.diagnostics);
   return result;
 }

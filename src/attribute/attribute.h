@@ -42,11 +42,20 @@ struct OperatorCost {
   bool known = false;
 };
 
+// What was read of one channel of the meter that decides.
+struct Window {
+  std::string host;
+  std::string channel;
+  meter::Reading reading;
+};
+
+// Of one launch, all its ranks, devices and hosts.
 struct BlockCosts {
   std::uint32_t order = 0;
   std::vector<OperatorCost> operators;  // index: run::OperatorId
   std::optional<Ledger> ledger;
   std::vector<Ledger> beside;
+  std::vector<Window> windows;  // of the trace, one for each device or host
 };
 
 struct Attribution {
@@ -56,10 +65,14 @@ struct Attribution {
   std::vector<Ledger> beside;           // of the run's other boundaries: in no verdict, no ratio
   std::vector<BlockCosts> blocks;       // the A/A spread of anything is taken over these
   double recognised = 0;                // share of trace kernel time recognised; 1 without kernels
-  Energy per_work_unit;                 // ledger.total / work per step
+  Energy per_work_unit;                 // ledger.total / work_of_step
   Diagnostics diagnostics;
 };
 
 Result<Attribution> attribute(const run::Run& run);
+
+// What a step of a launch does: each rank does the manifest's work, unless the fact
+// `work_is_global` says that it is that of all ranks together.
+double work_of_step(const run::Run& run);
 
 }  // namespace joulediff::attribute

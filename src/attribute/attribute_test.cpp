@@ -185,6 +185,7 @@ TEST(Attribute, BlocksGiveTheSpreadOfEverything) {
     for (Load& load : other.loads) load.watts *= factor;
     other.seed = static_cast<std::uint64_t>(factor * 100);
     run.blocks.push_back(Player(other).play().run.blocks[0]);
+    run.blocks.back().order = static_cast<std::uint32_t>(run.blocks.size() - 1);
   }
   const auto result = attribute(run);
   ASSERT_TRUE(result);

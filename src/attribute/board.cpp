@@ -69,7 +69,7 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
   double worst_clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const run::SignatureId signature = run.operators[i].signature;
-    if (recognition.kernels_per_call[i] == 0 || usage[i].calls <= 0) continue;
+    if (!recognition.launches[i] || usage[i].calls <= 0) continue;
     if (!signature.valid() || !replays.by_signature[signature.index()]) continue;
     const Execution& one = *replays.by_signature[signature.index()];
     UnitCost& unit = units[i];
@@ -93,13 +93,12 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
   const TypicalPower typical = typical_power(units, usage);
   std::vector<bool> timed(units.size());
   for (const run::OperatorId op : block.operator_times.op) timed[op.index()] = true;
-  const bool ordered = std::ranges::any_of(recognition.kernels_per_call,
-                                           [](std::uint32_t kernels) { return kernels > 0; });
+  const bool ordered = std::ranges::find(recognition.launches, true) != recognition.launches.end();
   for (std::size_t i = 0; i < units.size(); ++i) {
     UnitCost& unit = units[i];
     if (unit.known) continue;
     unit.group = estimated_group;
-    if (recognition.kernels_per_call[i] == 0) {
+    if (!recognition.launches[i]) {
       // A view, or a call that was watched and launched nothing, costs the board nothing.
       unit.known = run.operators[i].view || (ordered && timed[i]);
     } else if (usage[i].calls > 0 && typical.operators > 0) {
@@ -130,10 +129,11 @@ void warn_of_limits(const run::Block& block, const meter::Reading& trace, const 
                     100 * *in_trace, 100 * *in_replay));
 }
 
-void warn_of_sensors(const run::Block& block, const meter::Reading& trace, double step,
-                     Diagnostics& diagnostics) {
+void warn_of_sensors(const run::Block& block, const meter::Meter& meter,
+                     const meter::Reading& trace, double step, Diagnostics& diagnostics) {
   constexpr double kAgree = 0.05;
-  if (const auto off = meter::ring_disagreement(block, trace); off && std::abs(*off) > kAgree)
+  if (const auto off = meter::ring_disagreement(meter, block, trace);
+      off && std::abs(*off) > kAgree)
     add(diagnostics, Severity::warning, "attribute.sources_disagree",
         fmt::format("the integral of the board's power samples is {:+.1f} % off its energy "
                     "counter over the trace: one of the two misreads this load",
@@ -145,16 +145,37 @@ void warn_of_sensors(const run::Block& block, const meter::Reading& trace, doubl
                     1e3 * step, 1e3 * *period));
 }
 
+// By the host's marks of them; those that are cut count by their time.
+double marked_steps(const run::Block& block, const meter::Reading& reading) {
+  double steps = 0;
+  for (const run::Step& one : block.steps) {
+    if (one.pass != run::Pass::trace || one.end <= one.begin) continue;
+    const Nanoseconds inside = std::min(one.end, reading.end) - std::max(one.begin, reading.begin);
+    if (inside > 0) steps += to_seconds(inside) / to_seconds(one.end - one.begin);
+  }
+  return steps;
+}
+
+// Counted by the device's kernels, since the host may be many steps ahead. Where recognition lost
+// its way (steps that it took for loops) the host knows at least how many there were in all.
+double count_steps(const DeviceShare& share, const meter::Reading& reading) {
+  constexpr double kAgree = 0.1;
+  const std::vector<Mark>& marks = share.recognition.marks;
+  const double done = steps_between(marks, reading.begin, reading.end);
+  if (done <= 0) return marked_steps(share.block, reading);
+  const auto marked = static_cast<double>(
+      std::ranges::count(share.block.steps, run::Pass::trace, &run::Step::pass));
+  const double all = marks.back().progress + marks.back().share - marks.front().progress;
+  return marked == 0 || std::abs(all / marked - 1) <= kAgree ? done : done * marked / all;
+}
+
 }  // namespace
 
-std::optional<BlockView> view_board(const run::Run& run, const run::Block& block,
+std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& share,
                                     const meter::Meter& meter, Diagnostics& diagnostics) {
-  const run::KernelSeries& trace = block.trace_kernels;
-  if (trace.size() == 0) {
-    add(diagnostics, Severity::warning, "attribute.no_trace",
-        "a block has no kernels of the trace pass; it is left out");
-    return std::nullopt;
-  }
+  const run::Block& block = share.block;
+  const run::KernelSeries& trace = *share.trace;
+  const Recognition& recognition = share.recognition;
   Nanoseconds trace_end = 0;
   for (std::size_t i = 0; i < trace.size(); ++i)
     trace_end = std::max(trace_end, trace.start[i] + trace.duration[i]);
@@ -167,21 +188,13 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
                     meter::kMinimumTicks));
     return std::nullopt;
   }
+  if (reading->broken)
+    add(diagnostics, Severity::warning, "attribute.meter_broke",
+        fmt::format("the {} failed within the trace of a block (a reset, a leap, or a time that it "
+                    "was not read); only the longest part without a break is used",
+                    meter.name));
 
-  // A block without an order pass is read with that of another block of the run.
-  Template step = step_template(run, block);
-  for (const run::Block& other : run.blocks)
-    if (step.size() == 0) step = step_template(run, other);
-  const Recognition recognition = recognise(run, block, step);
-  double steps = steps_between(recognition.marks, reading->begin, reading->end);
-  if (steps <= 0) {  // nothing recognised: the host's marks of the steps remain
-    for (const run::Step& one : block.steps) {
-      if (one.pass != run::Pass::trace || one.end <= one.begin) continue;
-      const Nanoseconds inside =
-          std::min(one.end, reading->end) - std::max(one.begin, reading->begin);
-      if (inside > 0) steps += to_seconds(inside) / to_seconds(one.end - one.begin);
-    }
-  }
+  const double steps = count_steps(share, *reading);
   if (steps <= 0) {
     add(diagnostics, Severity::warning, "attribute.no_steps",
         "the trace of a block cannot be divided into steps; the block is left out");
@@ -191,6 +204,7 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
   BlockView view;
   Standing floor = meter.standing;
   view.recognised = recognition.share;
+  view.reading = *reading;
   if (const auto power = meter::static_power(meter, block)) {
     view.static_power = *power;
   } else {
@@ -202,7 +216,7 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
                     2 * view.static_power.watts.value));
   }
 
-  Timeline spent = timeline(run, block, recognition, reading->begin, reading->end);
+  Timeline spent = timeline(run, trace, recognition, reading->begin, reading->end);
   const Replayed replays = replayed(run, block, meter);
   if (replays.refused > 0)
     add(diagnostics, Severity::note, "attribute.replay_too_short",
@@ -223,9 +237,10 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
   constexpr double kRecognised = 0.98;
   if (recognition.share < kRecognised)
     add(diagnostics, Severity::warning, "attribute.recognised",
-        fmt::format("{:.1f} % of kernel time was recognised; the rest is unattributed. The steps "
-                    "differ from those of the order pass: fix the input shapes or record more",
-                    100 * recognition.share));
+        fmt::format("{:.1f} % of kernel time was recognised; the rest is unattributed, most of it "
+                    "in {}: kernels of steps that differ from those of the order pass. Fix the "
+                    "input shapes or give the order pass more steps",
+                    100 * recognition.share, unrecognised(run, trace, recognition)));
   const bool told = std::ranges::any_of(run.diagnostics, [](const Diagnostic& diagnostic) {
     return diagnostic.rule == "record.dropped_kernels";
   });
@@ -233,7 +248,7 @@ std::optional<BlockView> view_board(const run::Run& run, const run::Block& block
     add(diagnostics, Severity::warning, "record.dropped_kernels",
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
   warn_of_limits(block, *reading, replays, diagnostics);
-  warn_of_sensors(block, *reading, view.step.step, diagnostics);
+  warn_of_sensors(block, meter, *reading, view.step.step, diagnostics);
   return view;
 }
 

@@ -50,6 +50,18 @@ std::vector<double> own_seconds(const run::Block& block, std::size_t operators) 
   return seconds;
 }
 
+// Of all ranks together.
+std::vector<double> own_seconds(const std::vector<const run::Block*>& ranks,
+                                std::size_t operators) {
+  std::vector<double> sum(operators, -1);
+  for (const run::Block* block : ranks) {
+    const std::vector<double> own = own_seconds(*block, operators);
+    for (std::size_t i = 0; i < operators; ++i)
+      if (own[i] >= 0) sum[i] = std::max(sum[i], 0.0) + own[i];
+  }
+  return sum;
+}
+
 struct Power {
   double watts = 0;
   double half_width = 0;
@@ -128,8 +140,9 @@ std::optional<StepView> view_beside(const run::Block& block, const meter::Meter&
   return view;
 }
 
-std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
+std::optional<BlockView> view_host(const run::Run& run, const HostShare& share,
                                    const meter::Meter& meter, Diagnostics& diagnostics) {
+  const run::Block& block = share.block;
   const Trace trace = trace_of(block, meter);
   const auto& reading = trace.reading;
   if (!reading) {
@@ -152,6 +165,7 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
   }
 
   BlockView view;
+  view.reading = *reading;
   view.step.total = reading->energy / steps;
   view.step.step = reading->seconds().value / steps;
   view.step.floor = meter.standing;
@@ -169,7 +183,8 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
 
   const Replayed replays = replayed(run, block, meter);
   const auto power = working_power(block, meter, replays, floor);
-  std::vector<double> seconds = own_seconds(block, run.operators.size());
+  const auto ranks = static_cast<double>(share.ranks.size());
+  const std::vector<double> seconds = own_seconds(share.ranks, run.operators.size());
   view.units.resize(run.operators.size());
   std::vector<Usage> usage(run.operators.size());
   double busy = 0;
@@ -177,7 +192,7 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
     const run::Operator& op = run.operators[i];
     UnitCost& unit = view.units[i];
     unit.group = run.signatures.size();
-    usage[i].calls = 1;
+    usage[i].calls = ranks;
     if (op.view) {  // moves no data; what its dispatch costs is the interpreter's
       unit.known = true;
       if (seconds[i] > 0) usage[i].seconds = seconds[i];
@@ -190,13 +205,13 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
               one.seconds.value,
               op.signature.index(),
               one.energy.standing};
-      usage[i].seconds = seconds[i] >= 0 ? seconds[i] : one.seconds.value;
+      usage[i].seconds = seconds[i] >= 0 ? seconds[i] : ranks * one.seconds.value;
     } else if (power && seconds[i] >= 0) {
       unit = {true,
-              power->watts * seconds[i],
-              power->half_width * seconds[i],
+              power->watts * seconds[i] / ranks,
+              power->half_width * seconds[i] / ranks,
               0,
-              seconds[i],
+              seconds[i] / ranks,
               run.signatures.size(),
               power->standing};
       usage[i].seconds = seconds[i];
@@ -204,7 +219,7 @@ std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
     usage[i].share = usage[i].seconds;
     busy += usage[i].seconds;
   }
-  view.step.busy_time = std::min(busy, view.step.step);
+  view.step.busy_time = std::min(busy, ranks * view.step.step);
   view.step.usage = std::move(usage);
   return view;
 }

@@ -120,4 +120,43 @@ BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
   return result;
 }
 
+void add(BlockCosts& sum, const BlockCosts& other) {
+  for (std::size_t i = 0; i < sum.operators.size(); ++i) {
+    OperatorCost& a = sum.operators[i];
+    const OperatorCost& b = other.operators[i];
+    const bool ran_here = a.known || a.seconds.value > 0,
+               ran_there = b.known || b.seconds.value > 0;
+    if (a.known && b.known) {
+      a.dynamic = a.dynamic + b.dynamic;
+      a.total = a.total + b.total;
+    } else if (b.known && !ran_here) {
+      a.dynamic = b.dynamic;
+      a.total = b.total;
+    }
+    a.known = (a.known || !ran_here) && (b.known || !ran_there) && (a.known || b.known);
+    a.seconds += b.seconds;
+  }
+  sum.windows.insert(sum.windows.end(), other.windows.begin(), other.windows.end());
+  if (!sum.ledger || !other.ledger) return;
+  Ledger& ledger = *sum.ledger;
+  ledger.total = ledger.total + other.ledger->total;
+  if (ledger.busy_time && other.ledger->busy_time)
+    *ledger.busy_time += *other.ledger->busy_time;
+  else
+    ledger.busy_time.reset();
+  Energy rest = *ledger.line(Line::unattributed) + *other.ledger->line(Line::unattributed);
+  for (std::size_t line = 0; line + 1 < kLines; ++line) {
+    auto& a = ledger.lines[line];
+    const auto& b = other.ledger->lines[line];
+    if (a && b) {
+      a = *a + *b;
+      continue;
+    }
+    for (const auto& known : {a, b})
+      if (known) rest = rest + *known;
+    a.reset();
+  }
+  ledger.lines.back() = rest;
+}
+
 }  // namespace joulediff::attribute

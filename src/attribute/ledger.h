@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "attribute/attribute.h"
+#include "attribute/launch.h"
 #include "attribute/timeline.h"
 #include "meter/meter.h"
 
@@ -40,16 +41,21 @@ struct StepView {
 BlockCosts costs(const StepView& view, const std::vector<UnitCost>& units,
                  const meter::StaticPower& static_power, const meter::Meter& meter);
 
-// Every view is of the trace pass of one block; none where it is too short for the meter.
+// The sum of the costs of devices or hosts. What an operator costs is known if it is on each of
+// them that ran it; a line that one of them does not know is not known.
+void add(BlockCosts& sum, const BlockCosts& other);
+
+// Every view is of the trace pass of one launch; none where it is too short for the meter.
 struct BlockView {
   StepView step;
   std::vector<UnitCost> units;
   meter::StaticPower static_power;
   double recognised = 1;
+  meter::Reading reading;  // of the trace
 };
-std::optional<BlockView> view_board(const run::Run& run, const run::Block& block,
+std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& share,
                                     const meter::Meter& meter, Diagnostics& diagnostics);
-std::optional<BlockView> view_host(const run::Run& run, const run::Block& block,
+std::optional<BlockView> view_host(const run::Run& run, const HostShare& share,
                                    const meter::Meter& meter, Diagnostics& diagnostics);
 
 // The host's side of a run whose device decides: what a step of that length cost the host, and no

@@ -27,6 +27,7 @@ TEST(Ledger, WhatCannotBeNegativeHasNoNegativeInterval) {
   program.gap = 100 * kMicrosecond;
   program.loads.resize(27);
   run.blocks.push_back(Player(program).play().run.blocks[0]);
+  run.blocks[1].order = 1;
   const auto result = attribute(run);
   ASSERT_TRUE(result);
   const Ledger& ledger = result->ledger;
@@ -80,6 +81,7 @@ TEST(Ledger, ABlockWithoutProcessorTimeLeavesTheHostsOfTheOthers) {
   Recording recording = Player(program).play();
   recording.run.blocks.push_back(recording.run.blocks[0]);
   run::Block& block = recording.run.blocks[1];
+  block.order = 1;
   run::Series cpu{run::Source::host_cpu, {}, {}, {}};
   for (Nanoseconds t = 0; t < block.end; t += 20 * kMillisecond) {
     cpu.time.push_back(t);

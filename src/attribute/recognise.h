@@ -1,23 +1,13 @@
 // Which operator launched each kernel of the trace pass.
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "attribute/templates.h"
 #include "run/model.h"
 
 namespace joulediff::attribute {
-
-// One step's kernels in order, as the order pass saw them.
-struct Template {
-  std::vector<run::KernelId> kernel;
-  std::vector<run::OperatorId> op;
-  std::vector<std::uint32_t> stream;
-  std::vector<double> seconds;
-  std::size_t size() const { return kernel.size(); }
-};
-
-// The sequence that most steps of the order pass agree on; empty without an order pass.
-Template step_template(const run::Run& run, const run::Block& block);
 
 // Where the trace stood: at `time` a kernel began that takes the run from `progress` steps to
 // `progress + share` in `seconds`.
@@ -29,13 +19,18 @@ struct Mark {
 };
 
 struct Recognition {
-  std::vector<run::OperatorId> op;              // of each trace kernel; none if not recognised
-  std::vector<std::uint32_t> kernels_per_call;  // by operator; 0: launches none
-  double share = 0;                             // of trace kernel time that has an operator
-  std::vector<Mark> marks;                      // in time
+  std::vector<run::OperatorId> op;  // of each trace kernel; none if not recognised
+  std::vector<float> calls;         // of its operator that each trace kernel stands for
+  std::vector<bool> launches;       // by operator: it launches kernels
+  double share = 0;                 // of trace kernel time that has an operator
+  std::vector<Mark> marks;          // in time
 };
 
-Recognition recognise(const run::Run& run, const run::Block& block, const Template& step);
+Recognition recognise(const run::Run& run, const run::Block& block, const Templates& templates);
+
+// The names of the kernels that took the most of the time that was not recognised, for people.
+std::string unrecognised(const run::Run& run, const run::KernelSeries& trace,
+                         const Recognition& recognition);
 
 // Steps done between two instants, counted by the kernel time that is behind them.
 double steps_between(const std::vector<Mark>& marks, Nanoseconds from, Nanoseconds to);

@@ -14,9 +14,9 @@ struct Active {
 // Sweeps over the window; between two events the set of running kernels does not change.
 class Sweep {
  public:
-  Sweep(const run::Run& run, const run::Block& block, const Recognition& recognition,
+  Sweep(const run::Run& run, const run::KernelSeries& trace, const Recognition& recognition,
         Nanoseconds begin, Nanoseconds end)
-      : series_(block.trace_kernels), recognition_(recognition), now_(begin), end_(end) {
+      : series_(trace), recognition_(recognition), now_(begin), end_(end) {
     result_.usage.resize(run.operators.size());
     for (const run::Kernel& kernel : run.kernels)
       communicates_.push_back(kernel.name.starts_with("nccl") || kernel.name.starts_with("rccl") ||
@@ -86,7 +86,7 @@ class Sweep {
     if (inside < 0 || (inside == 0 && duration > 0)) return;
     const double part =
         duration > 0 ? static_cast<double>(inside) / static_cast<double>(duration) : 1;
-    result_.usage[op.index()].calls += part / recognition_.kernels_per_call[op.index()];
+    result_.usage[op.index()].calls += part * recognition_.calls[i];
   }
 
   const run::KernelSeries& series_;
@@ -100,9 +100,9 @@ class Sweep {
 
 }  // namespace
 
-Timeline timeline(const run::Run& run, const run::Block& block, const Recognition& recognition,
-                  Nanoseconds begin, Nanoseconds end) {
-  return Sweep(run, block, recognition, begin, end).sweep();
+Timeline timeline(const run::Run& run, const run::KernelSeries& trace,
+                  const Recognition& recognition, Nanoseconds begin, Nanoseconds end) {
+  return Sweep(run, trace, recognition, begin, end).sweep();
 }
 
 }  // namespace joulediff::attribute

@@ -29,7 +29,7 @@ struct Timeline {
   std::vector<Usage> usage;
 };
 
-Timeline timeline(const run::Run& run, const run::Block& block, const Recognition& recognition,
-                  Nanoseconds begin, Nanoseconds end);
+Timeline timeline(const run::Run& run, const run::KernelSeries& trace,
+                  const Recognition& recognition, Nanoseconds begin, Nanoseconds end);
 
 }  // namespace joulediff::attribute

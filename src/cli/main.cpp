@@ -51,6 +51,8 @@ int main(int argc, char** argv) {
   cli::add_record(app, context);
   cli::add_show(app, context);
   cli::add_compare(app, context);
+  cli::add_merge(app, context);
+  cli::add_doctor(app, context);
 
   // What follows "--" is somebody else's command line: it is not ours to parse.
   int ours = 1;

@@ -45,54 +45,67 @@ std::string window_line(const std::string& what, const meter::Meter& meter, cons
                      format(reading->power()));
 }
 
-struct Window {
+// From the first mark of a step of the trace to the last.
+std::optional<meter::Reading> marked_trace(const run::Block& block, const meter::Meter& meter) {
+  Nanoseconds begin = 0, end = 0;
+  for (const run::Step& step : block.steps) {
+    if (step.pass != run::Pass::trace) continue;
+    begin = begin == 0 ? step.begin : std::min(begin, step.begin);
+    end = std::max(end, step.end);
+  }
+  return meter::read(meter, block, begin, end);
+}
+
+// One channel's series of a launch, alone.
+run::Block only(const run::Run& run, std::uint32_t order, run::Source source,
+                const attribute::Window& window) {
+  run::Block result;
+  for (const run::Block& block : run.blocks)
+    if (block.order == order && block.host == window.host)
+      for (const run::Series& series : block.series)
+        if (series.source == source && series.channel == window.channel)
+          result.series.push_back(series);
+  return result;
+}
+
+// The energy of the trace from the raw samples of each channel, against what the ledger was made
+// of.
+Result<std::string> recompute_ledger(const run::Run& run, std::uint32_t order,
+                                     const attribute::Ledger& ledger,
+                                     const std::vector<attribute::Window>& windows) {
+  constexpr double kRounding = 1e-6;
+  const meter::Meter& meter = ledger.meter;
+  const double ledger_watts = (ledger.total.joules / ledger.step_time).value;
+  std::string out = fmt::format("block {}: {}\n", order, meter.name);
+  for (const attribute::Window& window : windows) {
+    const meter::Reading& reading = window.reading;
+    const run::Block sensor = only(run, order, meter.source, window);
+    out += window_line(windows.size() == 1 ? "trace" : "trace, " + printable(window.channel), meter,
+                       sensor, reading.begin, reading.end);
+    const auto raw = raw_joules(sensor, meter.source, reading.begin, reading.end);
+    if (!raw)
+      return fail(ExitCode::bad_input, out + "the ledger's window is not in the raw samples");
+    const double raw_watts = *raw / reading.seconds().value;
+    // Of several devices the ledger has the sum.
+    const double watts = windows.size() == 1 ? ledger_watts : reading.power().value;
+    if (!(std::abs(raw_watts - watts) <= kRounding * std::abs(raw_watts)))
+      return fail(ExitCode::bad_input,
+                  fmt::format("block {}: the raw samples give {}, the ledger {}", order,
+                              format(Watts(raw_watts)), format(Watts(watts))));
+  }
+  return out + fmt::format("  ledger: {} a step of {}, {}\n", format(ledger.total),
+                           format(ledger.step_time), format(Watts(ledger_watts)));
+}
+
+struct Span {
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
 };
 
-Window trace_window(const run::Block& block, Boundary boundary) {
-  const run::KernelSeries& trace = block.trace_kernels;
-  Window window;
-  if (boundary == Boundary::board && trace.size() > 0) {
-    window.begin = trace.start.front();
-    for (std::size_t i = 0; i < trace.size(); ++i)
-      window.end = std::max(window.end, trace.start[i] + trace.duration[i]);
-    return window;
-  }
-  for (const run::Step& step : block.steps) {
-    if (step.pass != run::Pass::trace) continue;
-    window.begin = window.begin == 0 ? step.begin : std::min(window.begin, step.begin);
-    window.end = std::max(window.end, step.end);
-  }
-  return window;
-}
-
-// The trace's energy from the raw samples, against the ledger's.
-Result<std::string> recompute_ledger(const run::Block& block, const attribute::Ledger& ledger) {
-  const meter::Meter& meter = ledger.meter;
-  std::string out = fmt::format("block {}: {}\n", block.order, meter.name);
-  const Window trace = trace_window(block, meter.boundary);
-  out += window_line("trace", meter, block, trace.begin, trace.end);
-  const auto reading = meter::read(meter, block, trace.begin, trace.end);
-  const auto raw = reading ? raw_joules(block, meter.source, reading->begin, reading->end)
-                           : std::optional<double>();
-  if (!raw) return fail(ExitCode::bad_input, out + "the ledger's window is not in the raw samples");
-  const double raw_watts = *raw / reading->seconds().value;
-  const double ledger_watts = (ledger.total.joules / ledger.step_time).value;
-  out += fmt::format("  ledger: {} a step of {}, {}\n", format(ledger.total),
-                     format(ledger.step_time), format(Watts(ledger_watts)));
-  constexpr double kRounding = 1e-6;
-  if (!(std::abs(raw_watts - ledger_watts) <= kRounding * std::abs(raw_watts)))
-    return fail(ExitCode::bad_input,
-                fmt::format("block {}: the raw samples give {}, the ledger {}", block.order,
-                            format(Watts(raw_watts)), format(Watts(ledger_watts))));
-  return out;
-}
-
 std::string recompute_replays(const run::Run& run, const run::Block& block,
                               const meter::Meter& meter) {
   std::string out;
-  std::vector<Window> replays(run.signatures.size());
+  std::vector<Span> replays(run.signatures.size());
   std::vector<std::uint64_t> counts(run.signatures.size());
   for (const run::Replay& replay : block.replays) {
     if (replay.kind != run::ReplayKind::op) {
@@ -100,7 +113,7 @@ std::string recompute_replays(const run::Run& run, const run::Block& block,
                          replay.begin, replay.end);
       continue;
     }
-    Window& window = replays[replay.signature.index()];
+    Span& window = replays[replay.signature.index()];
     window.begin = window.begin == 0 ? replay.begin : std::min(window.begin, replay.begin);
     window.end = std::max(window.end, replay.end);
     counts[replay.signature.index()] += replay.count;
@@ -124,10 +137,24 @@ Result<std::string> recompute(const run::Run& run, const attribute::Attribution&
   for (const attribute::BlockCosts& costs : cost.blocks) {
     const auto block = std::ranges::find(run.blocks, costs.order, &run::Block::order);
     if (block == run.blocks.end() || !costs.ledger) continue;
-    JD_ASSIGN(const std::string lines, recompute_ledger(*block, *costs.ledger));
+    const auto hosts =
+        std::ranges::count_if(run.blocks,
+                              [&](const run::Block& other) {
+                                return other.order == block->order && other.host != block->host;
+                              }) +
+        1;
+    JD_ASSIGN(const std::string lines,
+              recompute_ledger(run, costs.order, *costs.ledger, costs.windows));
     out += lines + recompute_replays(run, *block, cost.meter);
     for (const attribute::Ledger& beside : costs.beside) {
-      JD_ASSIGN(const std::string more, recompute_ledger(*block, beside));
+      // Of several hosts the ledger is a sum.
+      const auto series =
+          std::ranges::find(block->series, beside.meter.source, &run::Series::source);
+      const auto reading = marked_trace(*block, beside.meter);
+      if (hosts > 1 || series == block->series.end() || !reading) continue;
+      JD_ASSIGN(
+          const std::string more,
+          recompute_ledger(run, costs.order, beside, {{block->host, series->channel, *reading}}));
       out += more;
     }
   }

@@ -26,8 +26,8 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string output;
-  std::vector<std::string> pair;
-  std::string recover;
+  std::vector<std::string> pair, meters;
+  std::string meter_boundary, recover;
   std::string region, label;
   std::optional<std::string> work;
   std::string passes = "values,order,trace,replay";
@@ -123,6 +123,13 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
   options.settings = {given.region, given.steps, given.trace_seconds, given.passes};
   options.label = given.label;
   options.stop = given.stop;
+  for (const std::string& meter : given.meters)
+    if (meter.find_first_not_of(" \t") == std::string::npos)
+      return usage("--meter needs a command that prints readings, or the name of a CSV file");
+  if (!given.meter_boundary.empty() && given.meters.empty())
+    return usage("--meter-boundary says what a --meter sees; give that too");
+  options.meters = given.meters;
+  options.meter_boundary = given.meter_boundary;
   options.keep_spool = given.keep_spool;
   options.force = given.force;
   options.quiet = given.quiet || given.json;
@@ -244,6 +251,12 @@ void add_record(CLI::App& app, Context& context) {
       ->capture_default_str();
   verb->add_option("--label", given->label, "what to call the program");
   verb->add_option("--work", given->work, "what a step does, as unit:count");
+  verb->add_option("--meter", given->meters,
+                   "another meter, repeatable: a command that prints lines of `unix_seconds watts "
+                   "[channel]`, or a FILE.csv that is there after the run")
+      ->allow_extra_args(false);
+  verb->add_option("--meter-boundary", given->meter_boundary, "what the other meters see")
+      ->check(CLI::IsMember({"rail", "board", "host", "node", "rack", "facility"}));
   verb->add_option("--budget", given->budget, "bound of the whole: 90s, 3m, 1h")
       ->capture_default_str();
   verb->add_option("--blocks", given->blocks,

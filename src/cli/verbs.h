@@ -22,5 +22,7 @@ struct Context {
 void add_record(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
+void add_merge(CLI::App& app, Context& context);
+void add_doctor(CLI::App& app, Context& context);
 
 }  // namespace joulediff::cli

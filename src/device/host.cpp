@@ -8,10 +8,13 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <sched.h>
 #include <sstream>
 #include <time.h>
 #include <unistd.h>
+
+#include "device/sysfs.h"
 
 namespace joulediff::device {
 namespace {
@@ -19,20 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kReadsPerSearch = 10;  // a child found late is still counted from its start
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
-std::optional<std::int64_t> number_in(const std::string& path) {
-  std::ifstream file(path);
-  std::int64_t value = 0;
-  if (!(file >> value)) return std::nullopt;
-  return value;
-}
 
 // The numbers of /proc/PID/stat from the third field on; the second may hold any character.
 std::vector<std::int64_t> stat_fields(pid_t pid) {
@@ -148,6 +137,11 @@ std::string command_of(pid_t pid) {
   return line.size() <= kLongest ? line : line.substr(0, kLongest) + "...";
 }
 
+bool ProcessTree::contains(pid_t pid) {
+  find_members();
+  return std::ranges::find(members_, pid) != members_.end();
+}
+
 HostInfo host_info() {
   HostInfo info;
   std::array<char, 256> name{};
@@ -163,28 +157,21 @@ HostInfo host_info() {
   return info;
 }
 
-std::optional<Rapl> Rapl::open(const std::string& root) {
-  Rapl rapl;
-  std::error_code error;
-  for (fs::directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
-    const std::string folder = it->path().string();
-    if (!first_line(folder + "/name").starts_with("package")) continue;
-    const auto now = number_in(folder + "/energy_uj");
-    const auto range = number_in(folder + "/max_energy_range_uj");
-    if (now && range && *range > 0) rapl.packages_.push_back({folder + "/energy_uj", *range, *now});
-  }
-  if (rapl.packages_.empty()) return std::nullopt;
-  return rapl;
+std::string boot_id() {
+  return first_line("/proc/sys/kernel/random/boot_id");
 }
 
-std::optional<std::int64_t> Rapl::energy() {
-  for (Package& package : packages_) {
-    const auto now = number_in(package.file);
-    if (!now) return std::nullopt;
-    total_ += *now >= package.last ? *now - package.last : *now + package.range - package.last;
-    package.last = *now;
-  }
-  return total_;
+std::optional<Nanoseconds> machine_busy_time(const std::string& stat) {
+  // "cpu user nice system idle iowait irq softirq steal ..."; guests are in user already.
+  std::istringstream line(first_line(stat));
+  std::string name;
+  std::array<std::int64_t, 7> ticks{};
+  if (!(line >> name) || name != "cpu") return std::nullopt;
+  for (std::int64_t& tick : ticks)
+    if (!(line >> tick)) return std::nullopt;
+  constexpr std::size_t kIdle = 3, kWaiting = 4;
+  return from_ticks(std::accumulate(ticks.begin(), ticks.end(), std::int64_t{0}) - ticks[kIdle] -
+                    ticks[kWaiting]);
 }
 
 }  // namespace joulediff::device

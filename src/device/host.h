@@ -19,6 +19,9 @@ struct HostInfo {
 };
 HostInfo host_info();
 
+// Of the running kernel; two runs with the same have one monotonic clock. Empty where unknown.
+std::string boot_id();
+
 // A process and its descendants. Those whose parents have ended are followed where they came to
 // this process (PR_SET_CHILD_SUBREAPER): a child of ours that is younger than the root is the
 // tree's.
@@ -30,6 +33,7 @@ class ProcessTree {
   Nanoseconds processor_time();
   // The root first; those that have ended, but are not yet waited for, too.
   std::vector<pid_t> members();
+  bool contains(pid_t pid);
 
  private:
   void find_members();
@@ -44,22 +48,8 @@ class ProcessTree {
 // The command line of a process, cut to a line; its name where it has none; empty: it is gone.
 std::string command_of(pid_t pid);
 
-// Energy of the processor packages (RAPL), where the kernel lets us read it.
-class Rapl {
- public:
-  // `root`: the powercap folder of sysfs.
-  static std::optional<Rapl> open(const std::string& root = "/sys/class/powercap");
-  // Microjoules of all packages since open(), across wraps of their counters.
-  std::optional<std::int64_t> energy();
-
- private:
-  struct Package {
-    std::string file;
-    std::int64_t range = 0;  // the counter wraps after this
-    std::int64_t last = 0;
-  };
-  std::vector<Package> packages_;
-  std::int64_t total_ = 0;
-};
+// Processor time of the whole machine, all cores, in nanoseconds since its start: neither idle, nor
+// waiting for a disk, nor taken by a hypervisor.
+std::optional<Nanoseconds> machine_busy_time(const std::string& stat = "/proc/stat");
 
 }  // namespace joulediff::device

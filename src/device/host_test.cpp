@@ -124,35 +124,28 @@ TEST(HostInfo, NamesTheMachine) {
   EXPECT_GE(info.cores, 1u);
 }
 
-class RaplFolder : public testing::Test {
- protected:
-  void SetUp() override { package(0, 999'000); }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  void package(int index, std::int64_t energy) {
-    const auto folder = root_ / ("intel-rapl:" + std::to_string(index));
-    std::filesystem::create_directories(folder);
-    std::ofstream(folder / "name") << "package-" << index << "\n";
-    std::ofstream(folder / "max_energy_range_uj") << 1'000'000 << "\n";
-    std::ofstream(folder / "energy_uj") << energy << "\n";
+TEST(ProcessTree, KnowsItsMembers) {
+  const pid_t root = fork();
+  if (root == 0) {
+    pause();
+    _exit(0);
   }
-  std::filesystem::path root_ =
-      std::filesystem::temp_directory_path() / ("rapl" + std::to_string(getpid()));
-};
-
-TEST_F(RaplFolder, SumsPackagesAcrossWraps) {
-  package(1, 5'000);
-  auto rapl = Rapl::open(root_);
-  ASSERT_TRUE(rapl);
-  EXPECT_EQ(rapl->energy(), 0);
-  package(0, 4'000);  // wrapped
-  package(1, 6'000);
-  EXPECT_EQ(rapl->energy(), 5'000 + 1'000);
+  ProcessTree tree(root);
+  EXPECT_TRUE(tree.contains(root));
+  EXPECT_FALSE(tree.contains(getpid()));
+  kill(root, SIGKILL);
+  waitpid(root, nullptr, 0);
 }
 
-TEST_F(RaplFolder, NothingWhereThereIsNoMeter) {
-  EXPECT_FALSE(Rapl::open(root_ / "missing"));
-  std::filesystem::remove(root_ / "intel-rapl:0" / "energy_uj");
-  EXPECT_FALSE(Rapl::open(root_));
+TEST(MachineBusyTime, IsWhatIsNeitherIdleNorWaiting) {
+  const auto file = std::filesystem::temp_directory_path() / ("stat" + std::to_string(getpid()));
+  std::ofstream(file) << "cpu  100 20 30 5000 600 7 3 40 100 0\ncpu0 1 1 1 1 1 1 1 0 0 0\n";
+  EXPECT_EQ(machine_busy_time(file), (100 + 20 + 30 + 7 + 3) * 10 * kMillisecond);
+  std::ofstream(file) << "nothing\n";
+  EXPECT_FALSE(machine_busy_time(file));
+  std::filesystem::remove(file);
+  EXPECT_FALSE(machine_busy_time(file));
+  EXPECT_TRUE(machine_busy_time());
 }
 
 }  // namespace

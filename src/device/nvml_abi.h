@@ -10,6 +10,9 @@ using Return = int;
 constexpr Return kSuccess = 0;
 constexpr Return kNotSupported = 3;
 constexpr Return kInsufficientSize = 7;
+constexpr Return kDriverNotLoaded = 9;
+constexpr Return kGpuIsLost = 15;
+constexpr Return kVersionMismatch = 18;
 
 using Device = struct DeviceOpaque*;
 
@@ -52,11 +55,22 @@ constexpr int kTotalPowerSamples = 0;
 constexpr unsigned kFieldPowerAverage = 185;
 constexpr unsigned kFieldPowerInstant = 186;
 constexpr unsigned kScopeGpu = 0;
+constexpr unsigned kScopeModule = 1;
 constexpr unsigned kScopeMemory = 2;
 constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
 constexpr int kTemperatureGpu = 0;
 constexpr unsigned kNameSize = 96;
+// Virtualization modes: 0 none, 1 passed through whole; the others share the board.
+constexpr int kPassthrough = 1;
+constexpr unsigned long long kNotAvailable = ~0ULL;
+
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long memory;  // bytes
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 
 // Every function that is called; the tail is the symbol without "nvml".
 struct Functions {
@@ -67,6 +81,9 @@ struct Functions {
   Return (*DeviceGetName)(Device, char*, unsigned);
   Return (*DeviceGetUUID)(Device, char*, unsigned);
   Return (*DeviceGetMigMode)(Device, unsigned*, unsigned*);
+  Return (*DeviceGetVirtualizationMode)(Device, int*);
+  Return (*DeviceGetComputeRunningProcesses_v3)(Device, unsigned*, ProcessInfo*);
+  Return (*DeviceGetGraphicsRunningProcesses_v3)(Device, unsigned*, ProcessInfo*);
   Return (*DeviceGetPowerUsage)(Device, unsigned*);
   Return (*DeviceGetTotalEnergyConsumption)(Device, unsigned long long*);
   Return (*DeviceGetSamples)(Device, int, unsigned long long, int*, unsigned*, Sample*);

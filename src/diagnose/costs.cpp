@@ -95,7 +95,7 @@ Seconds time(const attribute::Attribution& costs, std::span<const run::OperatorI
 }
 
 Measured per_work_unit(const run::Run& run, const attribute::Attribution& costs) {
-  const double work = run.manifest.work.per_step;
+  const double work = attribute::work_of_step(run);
   const Energy& mean = costs.ledger.total;
   Measured measured{mean.joules.value / work, {}, 0, mean.standing, true};
   measured.within = mean.half_width().value / kSigmasOfInterval / work;

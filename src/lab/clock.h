@@ -19,4 +19,24 @@ inline Nanoseconds now() {
   return read_clock(CLOCK_MONOTONIC);
 }
 
+// One instant on our clock and by the time of day, which outside meters and drivers' rings use.
+struct Instant {
+  Nanoseconds monotonic = 0, realtime = 0;
+  Nanoseconds to_monotonic(Nanoseconds time) const { return time - realtime + monotonic; }
+};
+inline Instant read_both_clocks() {
+  Instant closest;
+  Nanoseconds apart = kSecond;
+  for (int i = 0; i < 5; ++i) {
+    const Nanoseconds before = now();
+    const Nanoseconds real = read_clock(CLOCK_REALTIME);
+    const Nanoseconds after = now();
+    if (after - before < apart) {
+      apart = after - before;
+      closest = {before + (after - before) / 2, real};
+    }
+  }
+  return closest;
+}
+
 }  // namespace joulediff::lab

@@ -51,8 +51,8 @@ void Journal::began(Nanoseconds begin, const std::string& facts) {
   writer_.flush();
 }
 
-void Journal::sampled(const std::vector<Sampler::Piece>& fresh) {
-  for (const Sampler::Piece& piece : fresh) {
+void Journal::sampled(const std::vector<Samples::Piece>& fresh) {
+  for (const Samples::Piece& piece : fresh) {
     const run::Series& series = piece.series;
     spool::Packer packer;
     packer.put(static_cast<std::uint32_t>(series.source))

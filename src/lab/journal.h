@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "lab/launcher.h"
-#include "lab/sampler.h"
+#include "lab/samples.h"
 #include "spool/spool.h"
 
 namespace joulediff::lab {
@@ -19,7 +19,7 @@ class Journal {
   // Without room for it there is none: it is a copy.
   explicit Journal(const std::filesystem::path& folder);
   void began(Nanoseconds begin, const std::string& facts);
-  void sampled(const std::vector<Sampler::Piece>& fresh);
+  void sampled(const std::vector<Samples::Piece>& fresh);
   void ended(const Launched& launched);
 
  private:

@@ -287,14 +287,14 @@ std::vector<std::string> recording_environment(const Launch& launch,
 }
 
 Result<Launched> launch(const Launch& launch, const Installation& installation,
-                        const device::Board* board, const Signals& signals) {
+                        const Meters& meters, const Signals& signals) {
   const Subreaper subreaper;
   Launched launched;
-  Sampler sampler(board);
+  Sampler sampler(meters);
   Journal journal(launch.spool);
   JD_ASSIGN(const auto server, ReplayServer::open([&] {
               return ReplayJudge(
-                  board ? board_policy() : host_policy(),
+                  meters.boards.empty() ? host_policy() : board_policy(),
                   [&sampler](Nanoseconds begin) { return sampler.meter_since(begin); },
                   launch.replay_budget);
             }));
@@ -329,7 +329,9 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   pause_for(kAfter);
   launched.replay = server->stop();
   journal.sampled(sampler.fresh());
-  launched.series = sampler.stop();
+  Sampler::Gathered gathered = sampler.stop();
+  launched.series = std::move(gathered.series);
+  launched.diagnostics = std::move(gathered.diagnostics);
   launched.end = now();
   journal.ended(launched);
   return launched;

@@ -11,9 +11,10 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "base/diagnostics.h"
 #include "base/result.h"
-#include "device/nvml.h"
 #include "lab/installation.h"
+#include "lab/meters.h"
 #include "lab/replay_judge.h"
 #include "lab/signals.h"
 #include "run/model.h"
@@ -54,6 +55,7 @@ struct Launched {
   bool cut = false;          // we were killed meanwhile: this is what the journal says
   std::vector<std::string> left_behind;  // what had to be ended after the root: "7 (worker --all)"
   std::vector<run::Series> series;
+  Diagnostics diagnostics;  // of the meters
   ReplayJudge::Tally replay;
 };
 
@@ -62,7 +64,7 @@ struct Launched {
 // Ctrl-C once asks the program to end (SIGINT), twice kills it; SIGTERM and SIGHUP ask it (SIGTERM)
 // and kill it after the grace. What was recorded is kept.
 Result<Launched> launch(const Launch& launch, const Installation& installation,
-                        const device::Board* board, const Signals& signals);
+                        const Meters& meters, const Signals& signals);
 
 // The environment of the program: ours, with docs/recording.md's variables set.
 std::vector<std::string> recording_environment(const Launch& launch,

@@ -43,12 +43,12 @@ class Launcher : public testing::Test {
     plan.grace = 200 * kMillisecond;
     return plan;
   }
-  Result<Launched> run_shell(const std::string& script, const device::Board* board = nullptr) {
-    return run(plan_of(script), board);
+  Result<Launched> run_shell(const std::string& script, const Meters& meters = {}) {
+    return run(plan_of(script), meters);
   }
-  static Result<Launched> run(const Launch& plan, const device::Board* board = nullptr) {
+  static Result<Launched> run(const Launch& plan, const Meters& meters = {}) {
     const Signals signals;
-    return launch(plan, {"/lib/recorder.so", "/python/inject"}, board, signals);
+    return launch(plan, {"/lib/recorder.so", "/python/inject"}, meters, signals);
   }
   std::string file(const std::string& name) const {
     std::ifstream in(folder_ / name);
@@ -104,7 +104,7 @@ TEST_F(Launcher, AProgramThatIsNotThereIsAnError) {
   Launch plan;
   plan.command = {"/no/such/program"};
   plan.spool = folder_;
-  const auto launched = launch(plan, {}, nullptr, Signals());
+  const auto launched = launch(plan, {}, {}, Signals());
   ASSERT_FALSE(launched);
   EXPECT_THAT(launched.error().message, HasSubstr("/no/such/program"));
 }
@@ -123,9 +123,9 @@ TEST_F(Launcher, ReadsTheProcessorTimeOfTheWholeTree) {
 TEST_F(Launcher, SamplesTheBoardBeforeAndAfterTheProgram) {
   const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   setenv("JOULEDIFF_NVML", (bin / "../lib/fakes/libnvidia-ml.so.1").c_str(), 1);
-  const auto board = device::Board::open(nullptr);
-  ASSERT_TRUE(board && *board);
-  const auto launched = run_shell("sleep 0.6", &**board);
+  const Meters meters = open_meters();
+  ASSERT_EQ(meters.boards.size(), 1u);
+  const auto launched = run_shell("sleep 0.6", meters);
   const run::Series* energy = find(*launched, run::Source::nvml_energy);
   ASSERT_TRUE(energy);
   // 1.3 s with a tick each 100 ms, at 100 W.

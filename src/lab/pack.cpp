@@ -6,7 +6,6 @@
 #include "lab/pack.h"
 
 #include <algorithm>
-#include <charconv>
 #include <joulediff/record.h>
 #include <limits>
 #include <map>
@@ -18,7 +17,11 @@
 
 #include "base/format.h"
 #include "lab/align.h"
+#include "lab/found_steps.h"
+#include "lab/kernel_ids.h"
 #include "lab/pack_program.h"
+#include "lab/stack_tree.h"
+#include "lab/symbols.h"
 #include "run/names.h"
 
 namespace joulediff::lab {
@@ -26,15 +29,6 @@ namespace {
 
 constexpr std::string_view kStatic = "joulediff.static";
 constexpr std::string_view kIdle = "joulediff.idle";
-
-// As torchrun and its like number the processes of one program.
-std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
-  const std::string text = manifest_fact(spool, "rank");
-  std::uint32_t rank = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return rank;
-}
 
 // For each step of the order pass: the operator of the run that each index is.
 class OrderSteps {
@@ -79,27 +73,6 @@ class OrderSteps {
   std::map<std::uint32_t, std::vector<std::uint32_t>> partners_;
   std::uint64_t operators_ = 0;
   std::uint64_t strangers_ = 0;
-};
-
-class KernelIds {
- public:
-  explicit KernelIds(run::Run& run) : run_(run) {
-    for (std::size_t i = 0; i < run.kernels.size(); ++i)
-      ids_.emplace(key(run.kernels[i]), run::KernelId(i));
-  }
-  run::KernelId find(const run::Kernel& kernel) {
-    const auto [found, fresh] = ids_.try_emplace(key(kernel), run::KernelId(run_.kernels.size()));
-    if (fresh) run_.kernels.push_back(kernel);
-    return found->second;
-  }
-
- private:
-  using Key = std::tuple<std::string, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>,
-                         run::KernelKind>;
-  static Key key(const run::Kernel& k) { return {k.name, k.grid, k.block, k.kind}; }
-
-  run::Run& run_;
-  std::map<Key, run::KernelId> ids_;
 };
 
 // The texts of a spool's inputs as those of the run.
@@ -166,17 +139,17 @@ void add_synchronisations(run::Block& block, const SpoolContents& spool) {
   }
 }
 
-// The trace's kernels are those of its steps. A recorder that nobody attends to until the first
-// step has recorded what came before, too. Without steps the whole program is the trace.
+// A pass's kernels are those of its steps. A recorder that nobody attends to until the first step
+// has recorded what came before, too.
 struct Window {
   Nanoseconds begin = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds end = std::numeric_limits<Nanoseconds>::max();
 };
-Window trace_window(const run::Block& block) {
+Window window_of(run::Pass pass, const run::Block& block) {
   Window window;
   bool found = false;
   for (const run::Step& step : block.steps) {
-    if (step.pass != run::Pass::trace) continue;
+    if (step.pass != pass) continue;
     if (!found) window = {step.begin, step.end};
     window = {std::min(window.begin, step.begin), std::max(window.end, step.end)};
     found = true;
@@ -191,6 +164,30 @@ std::uint32_t order_step_at(const run::Block& block, Nanoseconds time) {
   return 0;
 }
 
+// The native call paths of a process's launches, by correlation id.
+class LaunchStacks {
+ public:
+  LaunchStacks(run::Run& run, const SpoolContents& spool) {
+    if (spool.launch_stacks.empty()) return;
+    Symbols symbols(spool.modules);
+    StackTree tree(run);
+    std::map<std::uint32_t, run::StackId> stacks;
+    for (const auto& [id, addresses] : spool.native_stacks)
+      stacks[id] = tree.find(symbols.call_path(addresses));
+    for (const spool::LaunchStack& launch : spool.launch_stacks)
+      if (const auto stack = stacks.find(launch.stack); stack != stacks.end())
+        by_correlation_[launch.correlation] = stack->second;
+  }
+  bool empty() const { return by_correlation_.empty(); }
+  run::StackId find(std::uint32_t correlation) const {
+    const auto found = by_correlation_.find(correlation);
+    return found == by_correlation_.end() ? run::StackId() : found->second;
+  }
+
+ private:
+  std::unordered_map<std::uint32_t, run::StackId> by_correlation_;
+};
+
 void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
                  const OrderSteps& order) {
   std::unordered_map<std::uint32_t, const spool::Correlation*> launched_by;
@@ -202,7 +199,9 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
   });
   KernelIds ids(run);
   const DeviceIds devices(run, spool);
-  const Window trace = trace_window(block);
+  const LaunchStacks stacks(run, spool);
+  const Window trace = window_of(run::Pass::trace, block);
+  const Window order_pass = window_of(run::Pass::order, block);
   for (const spool::Kernel& kernel : kernels) {
     const auto name = spool.kernel_names.find(kernel.name);
     const bool in_order = kernel.pass == static_cast<std::uint32_t>(run::Pass::order);
@@ -213,7 +212,8 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       continue;
     }
     const auto start = static_cast<Nanoseconds>(kernel.start_ns);
-    if (!in_order && (start < trace.begin || start > trace.end)) continue;
+    const Window& window = in_order ? order_pass : trace;
+    if (start < window.begin || start >= window.end) continue;
     run::KernelSeries& series = in_order ? block.order_kernels : block.trace_kernels;
     series.kernel.push_back(ids.find({name->second,
                                       {kernel.grid[0], kernel.grid[1], kernel.grid[2]},
@@ -222,6 +222,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
     series.start.push_back(start);
     series.duration.push_back(static_cast<Nanoseconds>(kernel.end_ns - kernel.start_ns));
     series.stream.push_back(kernel.stream);
+    if (in_order && !stacks.empty()) series.stack.push_back(stacks.find(kernel.correlation));
     if (!spool.devices.empty()) series.device.push_back(devices.find(kernel.device));
     const auto launch = in_order ? launched_by.find(kernel.correlation) : launched_by.end();
     if (launch != launched_by.end()) {
@@ -231,6 +232,15 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       series.op.emplace_back();
       series.step.push_back(in_order ? order_step_at(block, series.start.back()) : 0);
     }
+  }
+}
+
+// An operator whose plug-in says no call path has that of its kernels' launches.
+void give_native_stacks(run::Run& run, const run::KernelSeries& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (!order.op[i].valid() || !order.stack_of(i).valid()) continue;
+    run::Operator& op = run.operators[order.op[i].index()];
+    if (!op.stack.valid()) op.stack = order.stack_of(i);
   }
 }
 
@@ -279,6 +289,13 @@ std::vector<const SpoolContents*> stepping_processes(const std::vector<SpoolCont
     if (!spool.steps.empty()) all.push_back(&spool);
   std::ranges::stable_sort(all, {}, [&](const SpoolContents* spool) { return place(*spool); });
   return all;
+}
+
+// Where no process marked a step, its kernels tell.
+void find_missing_steps(std::vector<SpoolContents>& spools) {
+  if (std::ranges::any_of(spools, [](const SpoolContents& s) { return !s.steps.empty(); })) return;
+  for (SpoolContents& spool : spools)
+    if (auto found = with_found_steps(spool)) spool = std::move(*found);
 }
 
 bool was_traced(const SpoolContents& spool) {
@@ -375,6 +392,7 @@ void add_process(run::Run& run, run::Block& block, const SpoolContents& spool,
              order.strangers());
   add_steps(run, block, spool);
   add_kernels(run, block, spool, order);
+  give_native_stacks(run, block.order_kernels);
   add_operator_times(block, spool, order);
   add_synchronisations(block, spool);
   add_replays(run, block, spool);
@@ -393,6 +411,7 @@ void diagnose(run::Run& run, Severity severity, std::string rule, std::string me
 }
 
 Status add_launch(run::Run& run, Recorded recorded) {
+  find_missing_steps(recorded.spools);
   const std::vector<const SpoolContents*> processes = stepping_processes(recorded.spools);
   if (processes.empty()) return fail(nothing_recorded(recorded));
   const SpoolContents& leader = *processes.front();

@@ -12,6 +12,11 @@
 
 namespace joulediff::lab {
 
+// Facts of the manifest by which runs of several machines are put on one clock: the boot that the
+// monotonic clock counts from, and wall time minus monotonic time in nanoseconds.
+inline constexpr const char* kBootFact = "boot";
+inline constexpr const char* kWallClockFact = "wall_minus_monotonic_ns";
+
 // What one launch left.
 struct Recorded {
   Launched launched;

@@ -3,10 +3,12 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "lab/pack.h"
+#include "lab/stack_tree.h"
 
 namespace joulediff::lab {
 namespace {
@@ -84,31 +86,16 @@ class Program {
       manifest.work.per_step = *work;
   }
 
-  // Frames come innermost first; the tree grows from the outermost.
   void take_stack(const json& object) {
     const auto id = number<std::uint64_t>(object, "id");
     const auto frames = object.find("frames");
     if (!id || frames == object.end() || !frames->is_array()) return;
-    run::StackId at;
-    for (auto frame = frames->rbegin(); frame != frames->rend(); ++frame) {
-      if (!frame->is_array() || frame->size() != 3 || !(*frame)[0].is_string() ||
-          !(*frame)[1].is_number_unsigned() || !(*frame)[2].is_string())
-        continue;
-      const run::FrameId frame_id =
-          frame_of({(*frame)[0], (*frame)[1].get<std::uint32_t>(), (*frame)[2]});
-      const auto [node, fresh] =
-          nodes_.try_emplace({at.value, frame_id.value}, run::StackId(run_.stacks.size()));
-      if (fresh) run_.stacks.push_back({at, frame_id});
-      at = node->second;
-    }
-    stacks_[*id] = at;
-  }
-
-  run::FrameId frame_of(run::Frame frame) {
-    const auto [found, fresh] = frames_.try_emplace({frame.file, frame.line, frame.function},
-                                                    run::FrameId(run_.frames.size()));
-    if (fresh) run_.frames.push_back(std::move(frame));
-    return found->second;
+    std::vector<run::Frame> path;
+    for (const json& frame : *frames)
+      if (frame.is_array() && frame.size() == 3 && frame[0].is_string() &&
+          frame[1].is_number_unsigned() && frame[2].is_string())
+        path.push_back({frame[0], frame[1].get<std::uint32_t>(), frame[2]});
+    stacks_[*id] = tree_.find(path);
   }
 
   void take_tensor(const SpoolTensor& spooled) {
@@ -176,9 +163,8 @@ class Program {
   run::Run& run_;
   const SpoolContents& spool_;
   std::set<std::string> setting_keys_;
-  std::map<std::tuple<std::string, std::uint32_t, std::string>, run::FrameId> frames_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, run::StackId> nodes_;  // caller, frame
-  std::map<std::uint64_t, run::StackId> stacks_;                           // by the plug-in's id
+  StackTree tree_{run_};
+  std::map<std::uint64_t, run::StackId> stacks_;  // by the plug-in's id
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::vector<std::int64_t>,
                       std::vector<std::int64_t>>,
            run::TensorId>
@@ -194,15 +180,16 @@ void take_program(run::Run& run, const SpoolContents& spool) {
   Program(run, spool).take();
 }
 
-std::string manifest_fact(const SpoolContents& spool, const char* key) {
-  std::string found;
+std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
+  std::optional<std::uint32_t> rank;
   for (const SpoolFact& fact : spool.facts) {
-    if (fact.topic != "manifest") continue;
+    if (fact.topic != "process") continue;
     const json object = parse(fact.json);
     if (!object.is_object()) continue;
-    if (std::string value = text(object, key); !value.empty()) found = std::move(value);
+    const auto told = number<std::int64_t>(object, "rank");
+    if (told && std::in_range<std::uint32_t>(*told)) rank = static_cast<std::uint32_t>(*told);
   }
-  return found;
+  return rank;
 }
 
 void take_diagnostics(run::Run& run, const SpoolContents& spool) {

@@ -9,6 +9,7 @@
 
 #include "run/run_file.h"
 #include "spool/crc32.h"
+#include "spool/kernels.h"
 
 namespace joulediff::lab {
 namespace {
@@ -78,9 +79,9 @@ class Spool {
   }
   Spool& kernel(std::uint32_t name, std::uint64_t start, std::uint32_t correlation,
                 std::uint32_t pass) {
-    return add_packed(
-        Type::kernel,
-        spool::Kernel{start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    spool::KernelBatch batch;
+    batch.add({start, start + 10, name, correlation, pass, 7, {1, 2, 3}, {4, 5, 6}, 0, 0});
+    return add(Type::kernel, batch.bytes());
   }
   Spool& replay(std::string_view signature, std::uint64_t begin, std::uint64_t count) {
     return add(Type::replay,
@@ -238,10 +239,10 @@ TEST(Pack, InputsDevicesAndWaits) {
 // Ranks of one launch are blocks of one order; what the meters read is in the first alone.
 TEST(Pack, RanksOfALaunchAreBlocksOfOneOrder) {
   Spool rank1;
-  rank1.fact("manifest", R"({"rank":"1"})");
+  rank1.fact("process", R"({"pid":4,"rank":1})");
   order_pass(rank1, {"addmm", "gelu"});
   Spool rank0 = program();
-  rank0.fact("manifest", R"({"rank":"0"})");
+  rank0.fact("process", R"({"pid":5,"rank":0})");
   order_pass(rank0, {"addmm", "gelu"});
   run::Run run;
   ASSERT_TRUE(add_launch(run, recorded({rank1.contents(4), rank0.contents(5)}, 3)));

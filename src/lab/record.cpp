@@ -111,11 +111,10 @@ Status check_output(const RecordSide& side, bool force, const std::string& recov
 
 class Recording {
  public:
-  Recording(const RecordOptions& options, const Installation& installation,
-            const device::Board* board)
+  Recording(const RecordOptions& options, const Installation& installation, const Meters& meters)
       : options_(options),
         installation_(installation),
-        board_(board),
+        meters_(meters),
         budget_(static_cast<Nanoseconds>(options.budget.value * 1e9)),
         order_(block_order(options.sides.size(), options.blocks)),
         costs_(options.sides.size(), -1),
@@ -140,8 +139,8 @@ class Recording {
       const bool each_has_one = std::all_of(report_.sides.begin(), report_.sides.end(),
                                             [](const auto& s) { return !s.run.blocks.empty(); });
       if (!each_has_one && !report_.interrupted) return fail(status.error());
-      diagnose(report_.sides[order_[block]].run, Severity::warning, "record.block_failed",
-               "a later block was not recorded: " + status.error().message);
+      lab::diagnose(report_.sides[order_[block]].run, Severity::warning, "record.block_failed",
+                    "a later block was not recorded: " + status.error().message);
       break;
     }
     progress_.finish();
@@ -165,7 +164,7 @@ class Recording {
     if (!recorded.run.blocks.empty()) plan.settings.passes = without_values(plan.settings.passes);
     plan.replay_budget = [&] { return replay_budget(block, now() - block_begin); };
     plan.tick = [&] { show_progress(block, now() - block_begin); };
-    JD_ASSIGN(Launched launched, launch(plan, installation_, board_, signals_));
+    JD_ASSIGN(Launched launched, launch(plan, installation_, meters_, signals_));
 
     const ReplayJudge::Tally tally = launched.replay;
     costs_[side] = now() - block_begin - tally.spent;
@@ -174,11 +173,14 @@ class Recording {
     recorded.replay.cut += tally.cut;
     recorded.replay.spent += tally.spent;
     report_.interrupted = launched.interrupted || signals_.take_request();
+    const Diagnostics of_meters = std::move(launched.diagnostics);
     Recorded left_behind;
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(plan.spool.string(), left_behind.strangers);
     left_behind.order = block;
-    return add_launch(recorded.run, std::move(left_behind));
+    JD_TRY(add_launch(recorded.run, std::move(left_behind)));
+    for (const Diagnostic& each : of_meters) diagnose(recorded.run, each);
+    return {};
   }
 
   static std::string without_values(const std::string& passes) {
@@ -211,6 +213,7 @@ class Recording {
   Stated stated(std::size_t side) const {
     const std::vector<std::string>& command = options_.sides[side].command;
     const device::HostInfo host = device::host_info();
+    const Instant at = read_both_clocks();
     Stated stated;
     stated.command = joined(command);
     stated.label = options_.label;
@@ -226,44 +229,59 @@ class Recording {
     stated.facts = {{"joulediff", JOULEDIFF_VERSION},
                     {"host", host.name},
                     {"processor", host.processor},
-                    {"cores", std::to_string(host.cores)}};
-    if (board_) {
-      stated.facts["driver"] = board_->info().driver;
-      stated.device = board_->info().name;
-      stated.device_uuid = board_->info().uuid;
-    } else {
+                    {"cores", std::to_string(host.cores)},
+                    {kBootFact, device::boot_id()},
+                    {kWallClockFact, std::to_string(at.realtime - at.monotonic)}};
+    if (!options_.meter_boundary.empty()) stated.facts["meter_boundary"] = options_.meter_boundary;
+    if (!meters_.boards.empty()) {
+      stated.facts["driver"] = meters_.boards.front().info().driver;
+      stated.device = meters_.boards.front().info().name;
+      stated.device_uuid = meters_.boards.front().info().uuid;
+    } else if (!meters_.amd_boards.empty()) {
+      stated.device = meters_.amd_boards.front().name();
+      stated.device_uuid = meters_.amd_boards.front().id();
+    }
+    if (stated.device.empty())
       stated.device = fmt::format(
           "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
-    }
     return stated;
+  }
+
+  // Some say "GPU-..." and some leave it out.
+  bool watched(const std::string& uuid) const {
+    return std::ranges::any_of(meters_.boards, [&](const device::Board& board) {
+      return board.info().uuid.find(uuid) != std::string::npos ||
+             uuid.find(board.info().uuid) != std::string::npos;
+    });
+  }
+
+  static void diagnose(run::Run& run, const Diagnostic& diagnostic) {
+    lab::diagnose(run, diagnostic.severity, diagnostic.rule, diagnostic.message, diagnostic.count);
   }
 
   void complete(std::size_t side) {
     RecordedSide& recorded = report_.sides[side];
-    run::Manifest& manifest = recorded.run.manifest;
-    complete_manifest(manifest, stated(side));
-    if (board_) {
-      const std::string& uuid = board_->info().uuid;
-      if (uuid.find(manifest.device_uuid) == std::string::npos &&
-          manifest.device_uuid.find(uuid) == std::string::npos)
-        diagnose(recorded.run, Severity::warning, "record.other_device",
-                 fmt::format("the program ran on {} but the meters watched {}: show it that board "
-                             "alone with CUDA_VISIBLE_DEVICES",
-                             manifest.device_uuid, uuid));
-    }
+    const run::Manifest& manifest = recorded.run.manifest;
+    complete_manifest(recorded.run.manifest, stated(side));
+    for (const Diagnostic& note : meters_.notes) diagnose(recorded.run, note);
+    if (!meters_.boards.empty() && !watched(manifest.device_uuid))
+      lab::diagnose(recorded.run, Severity::warning, "record.other_device",
+                    fmt::format("the program ran on {}, which no meter watched: show it the board "
+                                "that it uses with CUDA_VISIBLE_DEVICES",
+                                manifest.device_uuid));
     if (left() < 0)
-      diagnose(
+      lab::diagnose(
           recorded.run, Severity::note, "record.over_budget",
           fmt::format("recording took {}, over its budget of {}: what {} processes do before "
                       "their replay alone took that long; give fewer --trace-seconds or a "
                       "longer --budget",
                       format(to_seconds(now() - begin_)), format(options_.budget), order_.size()));
     if (recorded.replay.cut > 0)
-      diagnose(recorded.run, Severity::note, "record.budget",
-               fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
-                           "wider; give a longer --budget for narrower ones",
-                           format(options_.budget), recorded.replay.planned),
-               recorded.replay.cut);
+      lab::diagnose(recorded.run, Severity::note, "record.budget",
+                    fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
+                                "wider; give a longer --budget for narrower ones",
+                                format(options_.budget), recorded.replay.planned),
+                    recorded.replay.cut);
   }
 
   Result<RecordReport> write() {
@@ -291,7 +309,7 @@ class Recording {
 
   const RecordOptions& options_;
   const Installation& installation_;
-  const device::Board* board_;
+  const Meters& meters_;
   const Nanoseconds begin_ = now();
   const Nanoseconds budget_;
   const std::vector<std::size_t> order_;
@@ -320,9 +338,9 @@ Nanoseconds replay_share(Nanoseconds left, const std::vector<Nanoseconds>& costs
 Result<RecordReport> record(const RecordOptions& options) {
   for (const RecordSide& side : options.sides) JD_TRY(check_output(side, options.force));
   JD_ASSIGN(const Installation installation, find_installation());
-  JD_ASSIGN(const std::optional<device::Board> board,
-            device::Board::open(std::getenv("CUDA_VISIBLE_DEVICES")));
-  return Recording(options, installation, board ? &*board : nullptr).record();
+  Meters meters = open_meters();
+  meters.outside = options.meters;
+  return Recording(options, installation, meters).record();
 }
 
 Result<RecordReport> recover(const RecoverOptions& options) {

@@ -20,11 +20,13 @@ struct RecordSide {
 struct RecordOptions {
   std::vector<RecordSide> sides;  // one, or two of a pair
   Settings settings;
-  std::string label;              // empty: the script's name
-  std::optional<run::Work> work;  // what a step does; empty: what the program says
-  Seconds budget;                 // for the whole
-  unsigned blocks = 1;            // over both sides
-  bool stop = false;              // end the programs when their passes are made
+  std::string label;                // empty: the script's name
+  std::optional<run::Work> work;    // what a step does; empty: what the program says
+  Seconds budget;                   // for the whole
+  std::vector<std::string> meters;  // outside ones: commands, and CSV files
+  std::string meter_boundary;       // what they see: board, host, node, ...; empty: not stated
+  unsigned blocks = 1;              // over both sides
+  bool stop = false;                // end the programs when their passes are made
   bool keep_spool = false;
   bool force = false;  // replace output files
   bool quiet = false;  // no progress

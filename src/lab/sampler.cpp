@@ -1,9 +1,20 @@
 #include "lab/sampler.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "device/external.h"
+#include "device/hwmon.h"
+#include "device/rapl.h"
+#include "device/sysfs.h"
 #include "lab/clock.h"
+#include "lab/foreign_load.h"
+#include "lab/outside_readings.h"
+#include "lab/ring_watch.h"
 #include "lab/tick_watch.h"
 
 namespace joulediff::lab {
@@ -12,7 +23,9 @@ namespace {
 constexpr Nanoseconds kHostPeriod = 20 * kMillisecond;
 constexpr Nanoseconds kFieldPeriod = 50 * kMillisecond;
 constexpr Nanoseconds kRingPeriod = kSecond;  // the ring holds 2.4 s
+constexpr Nanoseconds kUsersPeriod = kSecond / 4;
 constexpr Nanoseconds kMissingSensorPause = kSecond;
+constexpr Nanoseconds kClockMargin = 5 * kSecond;  // by which an outside meter's clock may be off
 
 void sleep_until(Nanoseconds time, const std::stop_token& stop) {
   constexpr Nanoseconds kSlice = 20 * kMillisecond;  // how late a stop may be noticed
@@ -23,182 +36,361 @@ void sleep_until(Nanoseconds time, const std::stop_token& stop) {
   }
 }
 
-// What to add to CLOCK_REALTIME to get CLOCK_MONOTONIC: the closest of a few snapshots.
-Nanoseconds realtime_to_monotonic() {
-  Nanoseconds offset = 0, closest = kSecond;
-  for (int i = 0; i < 5; ++i) {
-    const Nanoseconds before = now();
-    const Nanoseconds real = read_clock(CLOCK_REALTIME);
-    const Nanoseconds after = now();
-    if (after - before < closest) {
-      closest = after - before;
-      offset = before + (after - before) / 2 - real;
+// Calls its tasks, each every period. A late one is skipped, not caught up: samples in a burst say
+// nothing more. A task that returns false ends all.
+struct Task {
+  Nanoseconds period;
+  std::function<bool()> act;
+  Nanoseconds next = 0;
+};
+void repeat(std::vector<Task> tasks, const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    Nanoseconds next = now() + kSecond;
+    for (Task& task : tasks) {
+      if (now() >= task.next) {
+        if (!task.act()) return;
+        task.next = std::max(task.next + task.period, now());
+      }
+      next = std::min(next, task.next);
     }
+    sleep_until(next, stop);
   }
-  return offset;
+}
+
+Diagnostic lost_board(const std::string& uuid) {
+  return {Severity::error, "record.board_lost",
+          fmt::format("board {} fell off the bus while it was recorded (the kernel log names an "
+                      "Xid): nothing is known of it after that; reset it or restart the machine",
+                      uuid)};
+}
+
+Diagnostic no_counter(const std::string& board) {
+  return {Severity::warning, "record.no_counter",
+          fmt::format("board {} has no energy counter that can be read: its energy is unknown, at "
+                      "most its power is known",
+                      board)};
+}
+
+std::string process_name(pid_t pid) {
+  return device::first_line(fmt::format("/proc/{}/comm", pid));
 }
 
 }  // namespace
 
-Sampler::Sampler(const device::Board* board) : board_(board), rapl_(device::Rapl::open()) {
-  ring_seen_us_ = static_cast<std::uint64_t>(read_clock(CLOCK_REALTIME) / 1000);
-  if (board_) {
-    if (const auto limit = board_->power_limit()) add(run::Source::nvml_power_limit, now(), *limit);
-    counter_ = std::jthread([this](std::stop_token stop) { read_counter(stop); });
+Sampler::Sampler(Meters meters) : meters_(std::move(meters)), begin_(now()) {
+  for (const device::Board& board : meters_.boards) {
+    start("the energy counter of board " + board.info().uuid,
+          [board](Shared& shared, const std::stop_token& stop) {
+            read_counter(board, shared, stop);
+          });
+    start(
+        "the sensors of board " + board.info().uuid,
+        [board](Shared& shared, const std::stop_token& stop) { read_board(board, shared, stop); });
   }
-  sensors_ = std::jthread([this](std::stop_token stop) { read_sensors(stop); });
+  for (const device::AmdBoard& board : meters_.amd_boards)
+    start("the sensors of board " + board.id(),
+          [board](Shared& shared, const std::stop_token& stop) { read_amd(board, shared, stop); });
+  start("the host's counters",
+        [root = meters_.powercap](Shared& shared, const std::stop_token& stop) {
+          read_host(root, shared, stop);
+        });
+  start("the host's monitoring chips",
+        [root = meters_.hwmon](Shared& shared, const std::stop_token& stop) {
+          read_hwmon(root, shared, stop);
+        });
+  for (const std::string& meter : meters_.outside)
+    if (!is_meter_file(meter))
+      start("the meter " + meter, [meter](Shared& shared, const std::stop_token& stop) {
+        read_program(meter, shared, stop);
+      });
 }
 
 Sampler::~Sampler() {
   stop();
 }
 
+void Sampler::start(std::string what, Body body) {
+  std::promise<void> ended;
+  workers_.push_back({std::move(what), ended.get_future()});
+  std::thread([shared = shared_, stop = stop_.get_token(), body = std::move(body),
+               ended = std::move(ended)]() mutable {
+    body(*shared, stop);
+    ended.set_value();
+  }).detach();
+}
+
 void Sampler::watch(pid_t root) {
-  const std::scoped_lock lock(mutex_);
-  tree_.emplace(root);
-  read_processor_time();
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->tree.emplace(root);
+  shared_->root = root;
+  shared_->read_processor_time();
 }
 
 void Sampler::unwatch() {
-  const std::scoped_lock lock(mutex_);
-  if (tree_) read_processor_time();
-  tree_.reset();
+  const std::scoped_lock lock(shared_->mutex);
+  shared_->root = 0;
+  if (shared_->tree) shared_->read_processor_time();
+  shared_->tree.reset();
 }
 
 std::vector<Reading> Sampler::meter_since(Nanoseconds begin) const {
-  const std::scoped_lock lock(mutex_);
+  const run::Series series =
+      meters_.boards.empty()
+          ? shared_->samples.since(run::Source::host_cpu, "", begin - kSecond)
+          : shared_->samples.since(run::Source::nvml_energy, meters_.boards.front().info().uuid,
+                                   begin - kSecond);
   std::vector<Reading> readings;
-  const auto found = series_.find(board_ ? run::Source::nvml_energy : run::Source::host_cpu);
-  if (found == series_.end()) return readings;
-  const run::Series& series = found->second;
-  const auto first = std::lower_bound(series.time.begin(), series.time.end(), begin - kSecond);
-  for (auto i = static_cast<std::size_t>(first - series.time.begin()); i < series.time.size(); ++i)
+  for (std::size_t i = 0; i < series.time.size(); ++i)
     readings.push_back({series.time[i], series.uncertainty.empty() ? 0 : series.uncertainty[i],
                         static_cast<double>(series.value[i])});
   return readings;
 }
 
-std::vector<Sampler::Piece> Sampler::fresh() {
-  const std::scoped_lock lock(mutex_);
-  std::vector<Piece> pieces;
-  for (const auto& [source, series] : series_) {
-    const auto from =
-        static_cast<std::ptrdiff_t>(std::exchange(given_[source], series.time.size()));
-    Piece piece;
-    piece.series.source = source;
-    piece.series.channel = series.channel;
-    piece.series.time.assign(series.time.begin() + from, series.time.end());
-    piece.series.value.assign(series.value.begin() + from, series.value.end());
-    if (!series.uncertainty.empty())
-      piece.series.uncertainty.assign(series.uncertainty.begin() + from, series.uncertainty.end());
-    if (!piece.series.time.empty()) pieces.push_back(std::move(piece));
-  }
-  return pieces;
+Sampler::Gathered Sampler::stop(Nanoseconds patience) {
+  if (workers_.empty()) return {};
+  stop_.request_stop();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
+  for (const Worker& worker : workers_)
+    if (worker.ended.wait_until(deadline) != std::future_status::ready)
+      shared_->samples.diagnose(
+          {Severity::warning, "record.meter_hung",
+           fmt::format("{}: a read did not return; what it gave before is kept, and after that "
+                       "nothing is known of it",
+                       worker.what)});
+  workers_.clear();
+  read_files();
+  return {shared_->samples.take_series(), shared_->samples.take_diagnostics()};
 }
 
-std::vector<run::Series> Sampler::stop() {
-  for (std::jthread* thread : {&counter_, &sensors_}) {
-    if (!thread->joinable()) continue;
-    thread->request_stop();
-    thread->join();
-  }
-  const std::scoped_lock lock(mutex_);
-  std::vector<run::Series> all;
-  for (auto& [source, series] : series_) all.push_back(std::move(series));
-  series_.clear();
-  return all;
-}
-
-void Sampler::read_counter(std::stop_token stop) {
+void Sampler::read_counter(const device::Board& board, Shared& shared,
+                           const std::stop_token& stop) {
+  const std::string& uuid = board.info().uuid;
   TickWatch watch;
+  // 32 bits of millijoules wrap; wider ones do not within a board's life.
+  device::Counter counter(std::int64_t{1} << 32, 5e6, kSecond / 5);
+  bool counts = false;
   while (!stop.stop_requested()) {
     const Nanoseconds begin = now();
-    const auto value = board_->energy();
+    const auto value = board.energy();
     const Nanoseconds end = now();
+    counts = counts || value;
     if (!value) {
+      if (board.lost()) return;  // said by the board's other thread
       sleep_until(end + kMissingSensorPause, stop);
       continue;
     }
-    if (const auto tick = watch.observe(begin, end, *value)) {
-      const std::scoped_lock lock(mutex_);
-      add(run::Source::nvml_energy, tick->time, tick->value, tick->half_width);
-    }
+    if (const auto tick = watch.observe(begin, end, *value))
+      shared.samples.add(run::Source::nvml_energy, uuid, tick->time,
+                         counter.next(tick->time, tick->value), tick->half_width);
+    if (watch.froze())
+      shared.samples.diagnose(
+          {Severity::warning, "record.counter_frozen",
+           fmt::format("the energy counter of board {} stood still for seconds: its energy over "
+                       "that time is unknown",
+                       uuid)});
     sleep_until(watch.next_read(), stop);
   }
+  if (!counts) shared.samples.diagnose(no_counter(uuid));
 }
 
-void Sampler::read_sensors(std::stop_token stop) {
-  Nanoseconds next_host = now(), next_fields = next_host, next_ring = next_host + kRingPeriod;
-  // A late read is skipped, not caught up: samples in a burst say nothing more.
-  const auto advance = [](Nanoseconds& next, Nanoseconds period) {
-    next = std::max(next + period, now());
+void Sampler::read_board(const device::Board& board, Shared& shared, const std::stop_token& stop) {
+  const std::string& uuid = board.info().uuid;
+  Samples& samples = shared.samples;
+  if (const auto limit = board.power_limit())
+    samples.add(run::Source::nvml_power_limit, uuid, now(), *limit);
+
+  bool module = false;
+  const auto fields = [&] {
+    using enum run::Source;
+    const Nanoseconds begin = now();
+    const device::Board::Power power = board.power();
+    const std::pair<run::Source, std::optional<std::int64_t>> values[] = {
+        {nvml_power_instant, power.instant},     {nvml_power_average, power.average},
+        {nvml_power_memory, power.memory},       {nvml_power_module, power.module},
+        {nvml_sm_clock, board.sm_clock()},       {nvml_memory_clock, board.memory_clock()},
+        {nvml_temperature, board.temperature()}, {nvml_throttle, board.throttle()}};
+    const Nanoseconds time = begin + (now() - begin) / 2;
+    for (const auto& [source, value] : values)
+      if (value) samples.add(source, uuid, time, *value);
+    if (power.module && !std::exchange(module, true))
+      samples.diagnose({Severity::note, "record.module_energy",
+                        fmt::format("board {} is part of a module: its energy counter may hold the "
+                                    "processor and its memory too",
+                                    uuid)});
+    if (power.average || !board.lost()) return true;
+    samples.diagnose(lost_board(uuid));
+    return false;
   };
-  while (!stop.stop_requested()) {
+
+  RingWatch watch(read_clock(CLOCK_REALTIME));
+  const auto ring = [&] {
+    const Instant at = read_both_clocks();
+    const auto fetch = watch.observe(at.monotonic, at.realtime, board.ring(watch.since_us()));
+    for (const RingWatch::Sample& sample : fetch.samples)
+      samples.add(run::Source::nvml_power_samples, uuid, sample.time, sample.milliwatts);
+    if (fetch.lost)
+      samples.diagnose({Severity::note, "record.ring_overrun",
+                        fmt::format("board {} overwrote power samples before they were read: they "
+                                    "are missing, the energy counter is not",
+                                    uuid)});
+    if (fetch.clock_set)
+      samples.diagnose({Severity::note, "record.clock_set",
+                        "the machine's time of day was set while recording: power samples around "
+                        "that time are missing"});
+    return true;
+  };
+
+  ForeignLoad others;
+  std::optional<device::ProcessTree> tree;
+  const auto users = [&] {
+    const pid_t root = shared.root;
+    if (root == 0) {
+      if (!tree) others.before(board.processes());
+      return true;
+    }
+    if (!tree) tree.emplace(root);
+    others.during(board.processes(), [&](pid_t pid) { return tree->contains(pid); }, process_name);
+    return true;
+  };
+
+  repeat({{kFieldPeriod, fields}, {kRingPeriod, ring, now() + kRingPeriod}, {kUsersPeriod, users}},
+         stop);
+  if (fields()) ring();
+  if (const std::string foreign = others.described(); !foreign.empty())
+    samples.diagnose({Severity::warning, "record.shared_board",
+                      fmt::format("board {} was used by others too: {}; their work is in its "
+                                  "energy: end them, or record on another board",
+                                  uuid, foreign)});
+}
+
+void Sampler::read_amd(const device::AmdBoard& board, Shared& shared, const std::stop_token& stop) {
+  const std::string& id = board.id();
+  Samples& samples = shared.samples;
+  device::CheckedCounter checked;
+  bool counts = false, powered = false;
+  const auto sensors = [&] {
+    using enum run::Source;
+    const Nanoseconds begin = now();
+    const auto energy = board.energy();
+    const auto power = board.power();
+    const std::pair<run::Source, std::optional<std::int64_t>> values[] = {
+        {amd_power, power},
+        {amd_sm_clock, board.sm_clock()},
+        {amd_memory_clock, board.memory_clock()},
+        {amd_temperature, board.temperature()}};
+    const Nanoseconds time = begin + (now() - begin) / 2;
+    for (const auto& [source, value] : values)
+      if (value) samples.add(source, id, time, *value);
+    counts = counts || energy;
+    powered = powered || power;
+    if (!energy) return true;
+    for (const auto& reading : checked.next(time, *energy, power))
+      samples.add(amd_energy, id, reading.time,
+                  device::Counter::Reading{reading.microjoules, reading.breaks});
+    return true;
+  };
+  repeat({{kFieldPeriod, sensors}}, stop);
+
+  const auto say = [&](std::uint64_t count, std::string_view what) {
+    if (count > 0)
+      samples.diagnose(
+          {Severity::warning, "record.counter_doubted",
+           fmt::format("the energy counter of board {} {}: those seconds are left out", id, what),
+           count});
+  };
+  if (!powered)
+    samples.diagnose({Severity::warning, "record.no_power",
+                      fmt::format("board {} shows no power, as the second die of a package does: "
+                                  "its energy is in the first die's",
+                                  id)});
+  else if (!counts)
+    samples.diagnose(no_counter(id));
+  say(checked.frozen(), "stood still while power was drawn");
+  say(checked.impossible(), "counted what its power cannot be");
+  if (powered) say(checked.unchecked(), "could not be held against its power");
+}
+
+void Sampler::read_host(const std::string& powercap, Shared& shared, const std::stop_token& stop) {
+  device::Rapl rapl = device::Rapl::open(powercap);
+  const auto source = [](device::Rapl::Kind kind) {
+    switch (kind) {
+      case device::Rapl::Kind::dram: return run::Source::rapl_dram;
+      case device::Rapl::Kind::platform: return run::Source::rapl_psys;
+      default: return run::Source::rapl_package;
+    }
+  };
+  const auto counters = [&] {
+    {
+      const std::scoped_lock lock(shared.mutex);
+      if (shared.tree) shared.read_processor_time();
+    }
     const Nanoseconds time = now();
-    if (time >= next_host) {
-      const std::scoped_lock lock(mutex_);
-      if (tree_) read_processor_time();
-      if (rapl_)
-        if (const auto energy = rapl_->energy()) add(run::Source::rapl_package, now(), *energy);
-      advance(next_host, kHostPeriod);
-    }
-    if (board_ && time >= next_fields) {
-      read_fields();
-      advance(next_fields, kFieldPeriod);
-    }
-    if (board_ && time >= next_ring) {
-      read_ring();
-      advance(next_ring, kRingPeriod);
-    }
-    sleep_until(board_ ? std::min({next_host, next_fields, next_ring}) : next_host, stop);
-  }
-  if (board_) read_ring();
-}
-
-void Sampler::read_fields() {
-  const Nanoseconds begin = now();
-  const device::Board::Power power = board_->power();
-  const std::pair<run::Source, std::optional<std::int64_t>> values[] = {
-      {run::Source::nvml_power_instant, power.instant},
-      {run::Source::nvml_power_average, power.average},
-      {run::Source::nvml_power_memory, power.memory},
-      {run::Source::nvml_sm_clock, board_->sm_clock()},
-      {run::Source::nvml_memory_clock, board_->memory_clock()},
-      {run::Source::nvml_temperature, board_->temperature()},
-      {run::Source::nvml_throttle, board_->throttle()},
+    if (const auto busy = device::machine_busy_time())
+      shared.samples.add(run::Source::host_load, "", time, *busy);
+    for (const auto& reading : rapl.read(now()))
+      shared.samples.add(source(reading.domain.kind), reading.domain.channel, time,
+                         reading.microjoules);
+    return true;
   };
-  const Nanoseconds time = begin + (now() - begin) / 2;
-  const std::scoped_lock lock(mutex_);
-  for (const auto& [source, value] : values)
-    if (value) add(source, time, *value);
+  repeat({{kHostPeriod, counters}}, stop);
+  for (Diagnostic& note : rapl.notes()) shared.samples.diagnose(std::move(note));
 }
 
-void Sampler::read_ring() {
-  const Nanoseconds offset = realtime_to_monotonic();
-  const std::vector<device::RingSample> ring = board_->ring(ring_seen_us_);
-  const std::scoped_lock lock(mutex_);
-  for (const device::RingSample& sample : ring) {
-    add(run::Source::nvml_power_samples, static_cast<Nanoseconds>(sample.time_us) * 1000 + offset,
-        sample.milliwatts);
-    ring_seen_us_ = sample.time_us;
+void Sampler::read_hwmon(const std::string& root, Shared& shared, const std::stop_token& stop) {
+  device::Hwmon hwmon = device::Hwmon::open(root);
+  if (hwmon.empty()) return;
+  const auto chips = [&] {
+    const Nanoseconds begin = now();
+    const auto readings = hwmon.read(begin);
+    const Nanoseconds time = begin + (now() - begin) / 2;
+    for (const auto& reading : readings) {
+      if (reading.kind == device::Hwmon::Kind::power)
+        shared.samples.add(run::Source::hwmon_power, reading.channel, time, reading.value.value);
+      else
+        shared.samples.add(run::Source::hwmon_energy, reading.channel, time, reading.value);
+    }
+    return true;
+  };
+  repeat({{kFieldPeriod, chips}}, stop);
+}
+
+void Sampler::read_program(const std::string& command, Shared& shared,
+                           const std::stop_token& stop) {
+  auto meter = device::MeterProgram::start(command);
+  if (!meter) {
+    shared.samples.diagnose({Severity::warning, "record.meter_died", meter.error().message});
+    return;
+  }
+  OutsideReadings readings(command);
+  while (!stop.stop_requested() && !meter->ended())
+    readings.add(meter->read(100 * kMillisecond), read_both_clocks());
+  readings.add(meter->stop(), read_both_clocks());
+  readings.give_on_our_clock(shared.samples);
+  for (Diagnostic& note : meter->notes()) shared.samples.diagnose(std::move(note));
+}
+
+void Sampler::read_files() {
+  for (const std::string& path : meters_.outside) {
+    if (!is_meter_file(path)) continue;
+    const auto file = device::read_meter_file(path);
+    if (!file) {
+      shared_->samples.diagnose({Severity::warning, "record.meter_file", file.error().message});
+      continue;
+    }
+    OutsideReadings readings(path);
+    readings.add(file->samples, read_both_clocks());
+    readings.give_between(begin_ - kClockMargin, now() + kClockMargin, shared_->samples);
+    if (file->garbage > 0)
+      shared_->samples.diagnose({Severity::warning, "record.meter_garbage",
+                                 path + " has lines that are no reading; they are left out",
+                                 file->garbage});
   }
 }
 
-void Sampler::read_processor_time() {
+void Sampler::Shared::read_processor_time() {
   const Nanoseconds begin = now();
-  const Nanoseconds used = tree_->processor_time();
-  add(run::Source::host_cpu, begin + (now() - begin) / 2, used);
-}
-
-void Sampler::add(run::Source source, Nanoseconds time, std::int64_t value,
-                  std::optional<Nanoseconds> uncertainty) {
-  run::Series& series = series_[source];
-  series.source = source;
-  // A clock that was set back between two fetches of the ring must not turn time around.
-  if (!series.time.empty() && time <= series.time.back()) return;
-  series.time.push_back(time);
-  series.value.push_back(value);
-  if (uncertainty) series.uncertainty.push_back(*uncertainty);
+  const Nanoseconds used = tree->processor_time();
+  samples.add(run::Source::host_cpu, "", begin + (now() - begin) / 2, used);
 }
 
 }  // namespace joulediff::lab

@@ -1,29 +1,35 @@
 // The sampler: reads the meters, in the launcher's process and on threads of its own, while a
 // program is recorded. What it gathers are raw series; nothing is computed from them here.
 //
-// Two threads: the board's energy counter takes milliseconds to read and its ticks are to be timed
-// closely, so it is read alone; everything else is cheap and shares the other thread.
+// Each board has two threads: its energy counter takes milliseconds to read and its ticks are to be
+// timed closely, so it is read alone. Each other kind of meter has one. A call into a driver may
+// never return, so no thread waits for another: the one that hangs is left behind at the end, with
+// what it shares, and the rest is kept.
 #pragma once
 
-#include <map>
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <sys/types.h>
-#include <thread>
 #include <vector>
 
 #include "device/host.h"
-#include "device/nvml.h"
+#include "lab/meters.h"
 #include "lab/replay_judge.h"
+#include "lab/samples.h"
 #include "run/model.h"
 
 namespace joulediff::lab {
 
 class Sampler {
  public:
-  // `board`: null where there is none; it must outlive the sampler. Sampling begins at once.
-  explicit Sampler(const device::Board* board);
+  // Sampling begins at once.
+  explicit Sampler(Meters meters);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -33,41 +39,52 @@ class Sampler {
   // The tree's root has ended (and is not yet waited for): reads it a last time.
   void unwatch();
 
-  // The meter that replay is judged by, since a little before `begin`: the board's counter in mJ,
-  // without a board the processor time in ns.
+  // The meter that replay is judged by, since a little before `begin`: the first board's counter in
+  // mJ, without a board the processor time in ns.
   std::vector<Reading> meter_since(Nanoseconds begin) const;
 
-  // What has come in since the last call. Pieces of one source, channel and stretch belong
-  // together.
-  struct Piece {
-    std::uint32_t stretch = 0;
-    run::Series series;
-  };
-  std::vector<Piece> fresh();
+  // What has been gathered so far.
+  const Samples& samples() const { return shared_->samples; }
 
-  // Ends sampling. The series, by source.
-  std::vector<run::Series> stop();
+  // What has come in since the last call.
+  std::vector<Samples::Piece> fresh() { return shared_->samples.fresh(); }
+
+  struct Gathered {
+    std::vector<run::Series> series;
+    Diagnostics diagnostics;
+  };
+  // Ends sampling. A thread that does not end within `patience` is left behind.
+  Gathered stop(Nanoseconds patience = 3'000'000'000);
 
  private:
-  void read_counter(std::stop_token stop);
-  void read_sensors(std::stop_token stop);
-  void read_fields();
-  void read_ring();
-  void read_processor_time();  // lock held
-  void add(run::Source source, Nanoseconds time, std::int64_t value,
-           std::optional<Nanoseconds> uncertainty = std::nullopt);
+  // What threads may still use when the sampler is gone.
+  struct Shared {
+    Samples samples;
+    std::mutex mutex;  // over the tree
+    std::optional<device::ProcessTree> tree;
+    std::atomic<pid_t> root = 0;  // 0: no program runs
+    void read_processor_time();   // lock held
+  };
+  struct Worker {
+    std::string what;
+    std::future<void> ended;
+  };
+  using Body = std::function<void(Shared&, const std::stop_token&)>;
+  void start(std::string what, Body body);
+  void read_files();
 
-  const device::Board* board_;
-  std::optional<device::Rapl> rapl_;
-  std::uint64_t ring_seen_us_ = 0;
+  static void read_counter(const device::Board& board, Shared& shared, const std::stop_token& stop);
+  static void read_board(const device::Board& board, Shared& shared, const std::stop_token& stop);
+  static void read_amd(const device::AmdBoard& board, Shared& shared, const std::stop_token& stop);
+  static void read_host(const std::string& powercap, Shared& shared, const std::stop_token& stop);
+  static void read_hwmon(const std::string& root, Shared& shared, const std::stop_token& stop);
+  static void read_program(const std::string& command, Shared& shared, const std::stop_token& stop);
 
-  mutable std::mutex mutex_;  // over what follows
-  std::map<run::Source, run::Series> series_;
-  std::map<run::Source, std::size_t> given_;  // by fresh()
-  std::optional<device::ProcessTree> tree_;
-
-  std::jthread counter_;
-  std::jthread sensors_;
+  const Meters meters_;
+  const Nanoseconds begin_;
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::stop_source stop_;
+  std::vector<Worker> workers_;
 };
 
 }  // namespace joulediff::lab

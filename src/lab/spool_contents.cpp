@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "run/names.h"
+#include "spool/kernels.h"
 
 namespace joulediff::lab {
 namespace {
@@ -148,7 +149,7 @@ bool take(const spool::Record& record, SpoolContents& out, SeriesPieces& pieces)
       out.kernel_names[id] = std::move(name);
       return true;
     }
-    case spool::Type::kernel: return get_array(record.payload, out.kernels);
+    case spool::Type::kernel: return spool::read_kernels(record.payload, out.kernels);
     case spool::Type::correlation: return get_array(record.payload, out.correlations);
     case spool::Type::replay: {
       SpoolReplay replay;

@@ -18,12 +18,15 @@ constexpr Nanoseconds kPatience = 3 * kSecond;
 std::optional<Tick> TickWatch::observe(Nanoseconds begin, Nanoseconds end, std::int64_t value) {
   const Nanoseconds before = last_end_;
   const bool moved = before >= 0 && value != last_value_;
+  if (first_end_ < 0) first_end_ = end;
   last_end_ = end;
   last_value_ = value;
+  const bool was_frozen = frozen_;
+  frozen_ = !moved && end - std::max(first_end_, last_tick_) > kPatience;
+  froze_ = frozen_ && !was_frozen;
   if (!moved) {
     rested_ = false;
-    const bool frozen = last_tick_ >= 0 && end - last_tick_ > kPatience;
-    next_read_ = end + (frozen ? kSlowPause : kReadPause);
+    next_read_ = end + (frozen_ ? kSlowPause : kReadPause);
     return std::nullopt;
   }
   const Tick tick{before + (end - before) / 2, (end - before) / 2, value};

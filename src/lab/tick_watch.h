@@ -28,13 +28,19 @@ class TickWatch {
   // No read before this instant is worth its cost.
   Nanoseconds next_read() const { return next_read_; }
 
+  // With this read, the counter has stood still for seconds; once for each such time.
+  bool froze() const { return froze_; }
+
  private:
+  Nanoseconds first_end_ = -1;
   Nanoseconds last_end_ = -1;
   std::int64_t last_value_ = 0;
   Nanoseconds last_tick_ = -1;
   Nanoseconds period_ = 0;  // 0: not known yet
   Nanoseconds next_read_ = 0;
   bool rested_ = false;
+  bool frozen_ = false;
+  bool froze_ = false;
 };
 
 }  // namespace joulediff::lab

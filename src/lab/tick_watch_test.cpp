@@ -48,6 +48,23 @@ TEST(TickWatch, SaysNothingOfACounterThatStandsStill) {
   for (int i = 1; i < 100; ++i) EXPECT_FALSE(watch.observe(i * kMillisecond, i * kMillisecond, 42));
 }
 
+TEST(TickWatch, SaysOnceThatACounterIsFrozen) {
+  TickWatch watch;
+  int said = 0;
+  for (int i = 0; i < 1000; ++i) {
+    watch.observe(i * 10 * kMillisecond, i * 10 * kMillisecond, 42);
+    said += watch.froze();
+  }
+  EXPECT_EQ(said, 1);
+  EXPECT_TRUE(watch.observe(10 * kSecond, 10 * kSecond, 43));
+  EXPECT_FALSE(watch.froze());
+  for (int i = 1001; i < 2000; ++i) {
+    watch.observe(i * 10 * kMillisecond, i * 10 * kMillisecond, 43);
+    said += watch.froze();
+  }
+  EXPECT_EQ(said, 2);
+}
+
 TEST(TickWatch, StatesAWideIntervalForATickThatItSlept) {
   TickWatch watch;
   watch.observe(0, 0, 1);

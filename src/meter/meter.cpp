@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "meter/spread.h"
 #include "meter/window.h"
@@ -11,11 +12,32 @@ namespace {
 
 const Meter kBoardCounter{"NVML energy counter", Boundary::board, 0.05, Standing::measured,
                           run::Source::nvml_energy};
+const Meter kAmdCounter{"ROCm energy counter", Boundary::board, 0.05, Standing::measured,
+                        run::Source::amd_energy};
 const Meter kPackageCounter{"RAPL package counter", Boundary::host, 0.05, Standing::measured,
                             run::Source::rapl_package};
 const Meter kHostModel{"host model (processor time x watts of a busy core)", Boundary::host,
                        kBusyCore.high / kBusyCore.middle - 1, Standing::modelled,
                        run::Source::host_cpu};
+
+// The channels of the boards that the run used; where it does not say, the first board's.
+std::vector<std::string> used_channels(const run::Run& run, run::Source source) {
+  std::vector<std::string> all, used;
+  for (const run::Block& block : run.blocks)
+    for (const run::Series& series : block.series)
+      if (series.source == source && std::ranges::find(all, series.channel) == all.end())
+        all.push_back(series.channel);
+  const auto uses = [&](const std::string& channel) {
+    return std::ranges::find(run.devices, channel, &run::Device::uuid) != run.devices.end();
+  };
+  std::ranges::copy_if(all, std::back_inserter(used), uses);
+  if (used.empty())
+    std::ranges::copy_if(all, std::back_inserter(used), [&](const std::string& channel) {
+      return !channel.empty() && channel == run.manifest.device_uuid;
+    });
+  if (used.empty() && !all.empty()) used.push_back(all.front());
+  return used;
+}
 
 bool readable(const Meter& meter, const run::Run& run) {
   return std::ranges::any_of(run.blocks, [&](const run::Block& block) {
@@ -60,10 +82,11 @@ Nanoseconds settle(const Meter& meter) {
 
 std::vector<Meter> meters(const run::Run& run) {
   std::vector<Meter> best;
-  for (const Meter& meter : {kBoardCounter, kPackageCounter, kHostModel})
-    if (std::ranges::find(best, meter.boundary, &Meter::boundary) == best.end() &&
-        readable(meter, run))
-      best.push_back(meter);
+  for (Meter meter : {kBoardCounter, kAmdCounter, kPackageCounter, kHostModel}) {
+    if (std::ranges::find(best, meter.boundary, &Meter::boundary) != best.end()) continue;
+    if (meter.boundary == Boundary::board) meter.channels = used_channels(run, meter.source);
+    if (readable(meter, run)) best.push_back(std::move(meter));
+  }
   return best;
 }
 

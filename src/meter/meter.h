@@ -3,7 +3,7 @@
 // The board's energy counter moves about every 100 ms, so energy is read between its ticks: a
 // window is narrowed to the ticks inside it. The half width comes from the uncertainty of the tick
 // times. The host's meter is a model: processor time times watts of a busy core, an interval of its
-// own.
+// own. A run on several boards, or a host with several packages, is metered by their sum.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,7 @@ struct Meter {
   double systematic = 0.05;  // relative, of the gain; cancels in ratios on one board
   Standing standing = Standing::measured;
   run::Source source = run::Source::nvml_energy;  // the series that it reads
+  std::vector<std::string> channels{};            // those added up; empty: all of the source
 };
 
 // Watts of one busy core, of which the host model is made where nothing measures the host. Server
@@ -40,6 +41,7 @@ constexpr Nanoseconds kSettle = 300'000'000;
 Nanoseconds settle(const Meter& meter);  // kSettle, or 0 for the host's model
 
 // The best meter of each boundary that the run's series allow; the first is the one that decides.
+// Of the boards those are metered that the run says it used; where it does not say, the first.
 std::vector<Meter> meters(const run::Run& run);
 
 // The first of them; an error (environment) where there is none.
@@ -50,6 +52,8 @@ struct Reading {
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
   Energy energy;
+  bool broken =
+      false;  // the meter failed within what was asked for: this is the longest whole part
   Seconds seconds() const { return to_seconds(end - begin); }
   Watts power() const { return energy.joules / seconds(); }
 };
@@ -60,7 +64,8 @@ std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanosec
                             Nanoseconds end);
 
 // The instants inside [begin, end] at which the meter was read: the longest stretch in which it
-// neither went back (a reset) nor leapt beyond what hardware can draw. Failed reads (0) are no
+// neither broke off (another series of the same channel begins), nor went back (a reset), nor leapt
+// beyond what hardware can draw. Failed reads (0) are no
 // instants, nor are repeated values of a counter (a frozen counter has none).
 std::vector<Nanoseconds> ticks(const Meter& meter, const run::Block& block, Nanoseconds begin,
                                Nanoseconds end);
@@ -70,8 +75,9 @@ std::vector<Nanoseconds> ticks(const Meter& meter, const run::Block& block, Nano
 std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading);
 
 // (integral of the driver's 20 ms power samples - reading) / reading: the two sources of one board
-// may disagree. None where the samples do not cover the reading.
-std::optional<double> ring_disagreement(const run::Block& block, const Reading& reading);
+// may disagree. None where the samples do not cover the reading, or several boards are metered.
+std::optional<double> ring_disagreement(const Meter& meter, const run::Block& block,
+                                        const Reading& reading);
 
 // Power of a device that is awake and does next to nothing, from the block's static window, else
 // its idle window; with its interval. None where neither was recorded long enough. The host's model

@@ -140,7 +140,7 @@ TEST(Faults, TheTwoSourcesOfABoardAreHeldAgainstEachOther) {  // 187 J and 327 J
   block.series.push_back(ring);
   const auto reading = read(kCounter, block, 2 * kS, 7 * kS);
   ASSERT_TRUE(reading);
-  const auto off = ring_disagreement(block, *reading);
+  const auto off = ring_disagreement(kCounter, block, *reading);
   ASSERT_TRUE(off);
   EXPECT_NEAR(*off, 327.0 / 187 - 1, 1e-6);
 
@@ -148,7 +148,101 @@ TEST(Faults, TheTwoSourcesOfABoardAreHeldAgainstEachOther) {  // 187 J and 327 J
   block.series[1].value.erase(block.series[1].value.begin() + 150,
                               block.series[1].value.begin() + 175);
   time.erase(time.begin() + 150, time.begin() + 175);
-  EXPECT_FALSE(ring_disagreement(block, *reading)) << "unknown, not agreement";
+  EXPECT_FALSE(ring_disagreement(kCounter, block, *reading)) << "unknown, not agreement";
+}
+
+TEST(Faults, ABreakThatTheSamplerStatesEndsAWindow) {
+  run::Series before = counter(400, 10), after = counter(400, 10);
+  before.time.resize(41), before.value.resize(41), before.uncertainty.resize(41);
+  // It goes on at 7 s as if nothing had been: a package that wrapped an unknown number of times.
+  after.time.erase(after.time.begin(), after.time.begin() + 70);
+  after.value.erase(after.value.begin(), after.value.begin() + 70);
+  after.uncertainty.erase(after.uncertainty.begin(), after.uncertainty.begin() + 70);
+  run::Block block = block_of(before);
+  block.series.push_back(after);
+  const auto reading = read(kCounter, block, kS, 10 * kS);
+  ASSERT_TRUE(reading);
+  EXPECT_EQ(reading->begin, kS) << "the longer side";
+  EXPECT_EQ(reading->end, 4 * kS);
+  EXPECT_TRUE(reading->broken);
+  EXPECT_EQ(read(kCounter, block, 35 * kS / 10, 10 * kS)->begin, 7 * kS);
+  EXPECT_FALSE(read(kCounter, block, 39 * kS / 10, 71 * kS / 10)) << "two ticks on each side";
+  EXPECT_FALSE(read(kCounter, block, 8 * kS, 9 * kS)->broken);
+}
+
+run::Series package(const std::string& channel, double watts) {
+  run::Series series = counter(watts, 10);
+  for (std::int64_t& value : series.value) value *= 1000;
+  series.source = run::Source::rapl_package;
+  series.channel = channel;
+  series.uncertainty.clear();
+  return series;
+}
+
+TEST(Channels, PackagesAreAddedUpAndMemoryAndPlatformAreNot) {
+  run::Block block = block_of(package("package-0", 90));
+  block.series.push_back(package("package-1", 60));
+  run::Series dram = package("package-0 dram", 20), psys = package("psys", 300);
+  dram.source = run::Source::rapl_dram;
+  psys.source = run::Source::rapl_psys;
+  block.series.push_back(dram);
+  block.series.push_back(psys);
+  run::Run run;
+  run.blocks.push_back(block);
+  const auto meter = choose_meter(run);
+  ASSERT_TRUE(meter);
+  EXPECT_NEAR(read(*meter, block, kS, 9 * kS)->power().value, 150, 1e-6);
+}
+
+TEST(Channels, WhereOnePackageBreaksTheSumBreaks) {
+  run::Block block = block_of(package("package-0", 90));
+  run::Series whole = package("package-1", 60), late = whole;
+  whole.time.resize(61), whole.value.resize(61);
+  late.time.erase(late.time.begin(), late.time.begin() + 61);
+  late.value.erase(late.value.begin(), late.value.begin() + 61);
+  block.series.push_back(whole);
+  block.series.push_back(late);
+  const Meter meter{"RAPL", Boundary::host, 0.05, Standing::measured, run::Source::rapl_package};
+  const auto reading = read(meter, block, kS, 9 * kS);
+  ASSERT_TRUE(reading);
+  EXPECT_EQ(reading->end, 6 * kS);
+  EXPECT_NEAR(reading->power().value, 150, 1e-6);
+  EXPECT_TRUE(reading->broken);
+}
+
+TEST(Channels, TheBoardsThatTheRunUsedAreMetered) {
+  run::Run run;
+  run::Block block;
+  for (const auto& [uuid, watts] : {std::pair("GPU-a", 400.0), {"GPU-b", 75.0}, {"GPU-c", 300.0}}) {
+    run::Series series = counter(watts, 10);
+    series.channel = uuid;
+    // Each ticks when it likes.
+    for (Nanoseconds& time : series.time) time += uuid[4] * 7 * kMs;
+    block.series.push_back(series);
+  }
+  run.blocks.push_back(block);
+  const auto power = [&] {
+    const auto reading = read(*choose_meter(run), block, 2 * kS, 9 * kS);
+    return reading->power().value;
+  };
+  EXPECT_NEAR(power(), 400, 1e-6) << "nothing is known: the first";
+  run.manifest.device_uuid = "GPU-b";
+  EXPECT_NEAR(power(), 75, 1e-6);
+  run.devices = {{"GPU-c", "H200"}, {"GPU-a", "H200"}};
+  EXPECT_NEAR(power(), 700, 1);
+  EXPECT_GT(read(*choose_meter(run), block, 2 * kS, 9 * kS)->energy.half_width().value,
+            1.1 * 700 * 0.002);
+}
+
+TEST(Choose, AnAmdBoardsCounterIsABoardsMeter) {
+  run::Series series = package("GPU-1", 500);
+  series.source = run::Source::amd_energy;
+  run::Run run;
+  run.blocks.push_back(block_of(series));
+  const auto meter = choose_meter(run);
+  ASSERT_TRUE(meter);
+  EXPECT_EQ(meter->boundary, Boundary::board);
+  EXPECT_NEAR(read(*meter, run.blocks[0], kS, 9 * kS)->power().value, 500, 1e-6);
 }
 
 TEST(Choose, TheBoardBeforeThePackageBeforeTheModel) {

@@ -5,12 +5,17 @@
 // the error is the power times the uncertainty of both ends, the same for a short and a long
 // window; that is why windows are cut at ticks, never at the instants that were asked for. Counters
 // also fail: they stand still, fall back to 0 when a driver restarts, return 0 when a read fails,
-// or leap when permission arrives. Each of these ends a stretch; the longest one is used, and where
-// it is too short the answer is none, never 0.
+// or leap when permission arrives, or break off, which the sampler states by another series. Each
+// of these ends a stretch; the longest one is used, and where it is too short the answer is none,
+// never 0.
+//
+// Of several channels (boards, packages) the sum is read at the ticks of the first: the others are
+// taken between their own ticks, and a stretch lasts as long as one of each.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "meter/meter.h"
 
@@ -39,9 +44,14 @@ constexpr double kImplausibleWatts = 5000;
 // Ticks closer than this are judged over this time, since a late read shifts a tick.
 constexpr double kShortestInterval = 0.05;
 
-const run::Series* find(const run::Block& block, run::Source source) {
-  const auto found = std::ranges::find(block.series, source, &run::Series::source);
-  return found == block.series.end() ? nullptr : &*found;
+// The channels that a meter adds up, those of the block where it names none.
+std::vector<std::string> channels_of(const Meter& meter, const run::Block& block) {
+  if (!meter.channels.empty()) return meter.channels;
+  std::vector<std::string> all;
+  for (const run::Series& series : block.series)
+    if (series.source == meter.source && std::ranges::find(all, series.channel) == all.end())
+      all.push_back(series.channel);
+  return all;
 }
 
 // Processor time comes in nanoseconds or, from older interfaces, in hundredths of a second.
@@ -57,38 +67,39 @@ Scale scale(const run::Series& series, std::size_t first, std::size_t last) {
     const double unit = 1e-9 * kBusyCore.middle.value;
     return {unit, unit * static_cast<double>(quantum(series, first, last)), 1'000'000, false};
   }
+  if (series.source == run::Source::amd_energy) return {1e-6, 15.3e-6, 1'000'000, true};
   // 61 uJ is the coarsest unit of a package's counter.
   if (series.source == run::Source::rapl_package) return {1e-6, 61e-6, 1'000'000, true};
   return {1e-3, 1e-3, 10'000'000, true};
 }
 
-std::vector<Tick> longest_stretch(const Meter& meter, const run::Block& block, Nanoseconds begin,
-                                  Nanoseconds end) {
-  const run::Series* series = find(block, meter.source);
-  if (series == nullptr) return {};
-  const auto& time = series->time;
+using Stretch = std::vector<Tick>;
+
+// The stretches of one series inside [begin, end].
+void add_stretches(const run::Series& series, Nanoseconds begin, Nanoseconds end,
+                   std::vector<Stretch>& stretches) {
+  const auto& time = series.time;
   const auto first = static_cast<std::size_t>(std::ranges::lower_bound(time, begin) - time.begin());
   const auto last = static_cast<std::size_t>(std::ranges::upper_bound(time, end) - time.begin());
-  if (first >= last) return {};
-  const Scale unit = scale(*series, first, last);
+  if (first >= last) return;
+  const Scale unit = scale(series, first, last);
   const auto failed = [&](std::int64_t value) { return unit.steps ? value <= 0 : value < 0; };
 
-  std::vector<Tick> best, current;
+  Stretch current;
   const auto close = [&] {
-    if (current.size() > best.size()) best.swap(current);
-    current.clear();
+    if (!current.empty()) stretches.push_back(std::exchange(current, {}));
   };
   // A counter's value at the begin may have ticked before it: look at the reading before.
   std::optional<std::int64_t> previous;
   for (std::size_t i = first; i-- > 0 && !previous;)
-    if (!failed(series->value[i])) previous = series->value[i];
+    if (!failed(series.value[i])) previous = series.value[i];
   for (std::size_t i = first; i < last; ++i) {
-    const std::int64_t value = series->value[i];
+    const std::int64_t value = series.value[i];
     if (failed(value)) continue;
     if (unit.steps && previous && value == *previous) continue;
     previous = value;
     const Nanoseconds half =
-        series->uncertainty.empty() ? unit.default_uncertainty : series->uncertainty[i];
+        series.uncertainty.empty() ? unit.default_uncertainty : series.uncertainty[i];
     const Tick tick{time[i], unit.joules_per_unit * static_cast<double>(value),
                     to_seconds(half).value};
     if (!current.empty()) {
@@ -101,17 +112,78 @@ std::vector<Tick> longest_stretch(const Meter& meter, const run::Block& block, N
     current.push_back(tick);
   }
   close();
-  return best;
+}
+
+std::vector<Stretch> stretches_of(const run::Block& block, run::Source source,
+                                  const std::string& channel, Nanoseconds begin, Nanoseconds end) {
+  std::vector<Stretch> stretches;
+  for (const run::Series& series : block.series)
+    if (series.source == source && series.channel == channel)
+      add_stretches(series, begin, end, stretches);
+  return stretches;
+}
+
+// What a channel stood at between two of its ticks. How its power ran between them is not known, so
+// the time is uncertain by a part of their distance.
+std::optional<Tick> between(const Stretch& stretch, Nanoseconds time) {
+  constexpr double kPart = 1.0 / 8;
+  const auto after = std::ranges::lower_bound(stretch, time, {}, &Tick::time);
+  if (after == stretch.end()) return std::nullopt;
+  if (after->time == time) return *after;
+  if (after == stretch.begin()) return std::nullopt;
+  const Tick& before = *(after - 1);
+  const double distance = to_seconds(after->time - before.time).value;
+  const double share = to_seconds(time - before.time).value / distance;
+  return Tick{time, before.joules + share * (after->joules - before.joules),
+              std::max(before.uncertainty, after->uncertainty) + kPart * distance};
+}
+
+// The ticks of `sum`, with what another channel stood at added; a stretch ends where one of the
+// other does.
+std::vector<Stretch> added(const std::vector<Stretch>& sum, const std::vector<Stretch>& other) {
+  std::vector<Stretch> result;
+  for (const Stretch& stretch : sum)
+    for (const Stretch& beside : other) {
+      Stretch both;
+      for (const Tick& tick : stretch)
+        if (const auto there = between(beside, tick.time))
+          both.push_back({tick.time, tick.joules + there->joules,
+                          std::max(tick.uncertainty, there->uncertainty)});
+      if (!both.empty()) result.push_back(std::move(both));
+    }
+  return result;
+}
+
+std::vector<Stretch> stretches(const Meter& meter, const run::Block& block, Nanoseconds begin,
+                               Nanoseconds end) {
+  const std::vector<std::string> channels = channels_of(meter, block);
+  std::vector<Stretch> sum;
+  for (std::size_t i = 0; i < channels.size(); ++i) {
+    std::vector<Stretch> own = stretches_of(block, meter.source, channels[i], begin, end);
+    sum = i == 0 ? std::move(own) : added(sum, own);
+  }
+  return sum;
+}
+
+const Stretch* longest(const std::vector<Stretch>& all) {
+  const auto found = std::ranges::max_element(all, {}, &Stretch::size);
+  return found == all.end() ? nullptr : &*found;
 }
 
 double resolution(const Meter& meter, const run::Block& block, Nanoseconds begin, Nanoseconds end) {
-  const run::Series* series = find(block, meter.source);
-  if (series == nullptr) return 0;
-  const auto& time = series->time;
-  return scale(*series,
-               static_cast<std::size_t>(std::ranges::lower_bound(time, begin) - time.begin()),
-               static_cast<std::size_t>(std::ranges::upper_bound(time, end) - time.begin()))
-      .resolution;
+  double squares = 0;
+  for (const std::string& channel : channels_of(meter, block))
+    for (const run::Series& series : block.series) {
+      if (series.source != meter.source || series.channel != channel) continue;
+      const auto& time = series.time;
+      const auto first = std::ranges::lower_bound(time, begin) - time.begin();
+      const auto last = std::ranges::upper_bound(time, end) - time.begin();
+      if (first >= last) continue;
+      const Scale unit =
+          scale(series, static_cast<std::size_t>(first), static_cast<std::size_t>(last));
+      squares += unit.resolution * unit.resolution;
+    }
+  return std::sqrt(squares);
 }
 
 }  // namespace
@@ -119,23 +191,27 @@ double resolution(const Meter& meter, const run::Block& block, Nanoseconds begin
 std::vector<Nanoseconds> ticks(const Meter& meter, const run::Block& block, Nanoseconds begin,
                                Nanoseconds end) {
   std::vector<Nanoseconds> times;
-  for (const Tick& tick : longest_stretch(meter, block, begin, end)) times.push_back(tick.time);
+  const std::vector<Stretch> all = stretches(meter, block, begin, end);
+  if (const Stretch* best = longest(all))
+    for (const Tick& tick : *best) times.push_back(tick.time);
   return times;
 }
 
 std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanoseconds begin,
                             Nanoseconds end) {
-  const std::vector<Tick> stretch = longest_stretch(meter, block, begin, end);
-  if (stretch.size() < static_cast<std::size_t>(kMinimumTicks)) return std::nullopt;
-  const Tick& first = stretch.front();
-  const Tick& last = stretch.back();
+  const std::vector<Stretch> all = stretches(meter, block, begin, end);
+  const Stretch* best = longest(all);
+  if (!best || best->size() < static_cast<std::size_t>(kMinimumTicks)) return std::nullopt;
+  const Tick& first = best->front();
+  const Tick& last = best->back();
   if (last.time <= first.time) return std::nullopt;
   const double joules = last.joules - first.joules;
   const double watts = joules / to_seconds(last.time - first.time).value;
   const double half_width = kBothEnds * watts * std::hypot(first.uncertainty, last.uncertainty) +
                             resolution(meter, block, first.time, last.time);
   return Reading{first.time, last.time,
-                 Energy::around(Joules(joules), Joules(half_width), meter.standing)};
+                 Energy::around(Joules(joules), Joules(half_width), meter.standing),
+                 all.size() > 1};
 }
 
 std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading) {
@@ -154,10 +230,15 @@ std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Re
   return result;
 }
 
-std::optional<double> ring_disagreement(const run::Block& block, const Reading& reading) {
+std::optional<double> ring_disagreement(const Meter& meter, const run::Block& block,
+                                        const Reading& reading) {
   constexpr Nanoseconds kLongestGap = 100'000'000;
-  const run::Series* ring = find(block, run::Source::nvml_power_samples);
-  if (ring == nullptr || reading.energy.joules <= Joules(0)) return std::nullopt;
+  const std::vector<std::string> channels = channels_of(meter, block);
+  const auto ring = std::ranges::find_if(block.series, [&](const run::Series& series) {
+    return series.source == run::Source::nvml_power_samples && channels.size() == 1 &&
+           series.channel == channels.front();
+  });
+  if (ring == block.series.end() || reading.energy.joules <= Joules(0)) return std::nullopt;
   const auto& time = ring->time;
   auto i = static_cast<std::size_t>(std::ranges::lower_bound(time, reading.begin) - time.begin());
   // A sample stands for the time since the one before it.

@@ -17,13 +17,25 @@ inline std::uint64_t now_ns() noexcept {
   return clock_ns(CLOCK_MONOTONIC);
 }
 
+// The two clocks at one moment.
+struct ClockPair {
+  std::uint64_t monotonic = 0, realtime = 0;
+  std::int64_t ahead() const noexcept { return static_cast<std::int64_t>(realtime - monotonic); }
+  static ClockPair now() noexcept {
+    const std::uint64_t a = now_ns();
+    const std::uint64_t realtime = clock_ns(CLOCK_REALTIME);
+    const std::uint64_t b = now_ns();
+    return {a + (b - a) / 2, realtime};
+  }
+};
+
 // For a source that stamps with CLOCK_REALTIME and cannot be told otherwise: the distance between
 // the two clocks is taken at both ends of what is converted, and is linear between them.
 class RealtimeConverter {
  public:
   void mark() noexcept {
     before_ = after_;
-    after_ = snapshot();
+    after_ = ClockPair::now();
     if (before_.monotonic == 0) before_ = after_;
   }
   std::uint64_t monotonic(std::uint64_t realtime) const noexcept {
@@ -36,17 +48,7 @@ class RealtimeConverter {
   }
 
  private:
-  struct Snapshot {
-    std::uint64_t realtime = 0, monotonic = 0;
-    std::int64_t ahead() const noexcept { return static_cast<std::int64_t>(realtime - monotonic); }
-  };
-  static Snapshot snapshot() noexcept {
-    const std::uint64_t a = now_ns();
-    const std::uint64_t realtime = clock_ns(CLOCK_REALTIME);
-    const std::uint64_t b = now_ns();
-    return {realtime, a + (b - a) / 2};
-  }
-  Snapshot before_, after_;
+  ClockPair before_, after_;
 };
 
 }  // namespace joulediff::record

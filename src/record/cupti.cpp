@@ -28,7 +28,7 @@ void* find_library(std::string& why) {
 
 }  // namespace
 
-bool load_cupti(cupti::Functions& functions, std::string& why) {
+bool load_cupti(cupti::Functions& functions, std::uint32_t& version, std::string& why) {
   void* library = find_library(why);
   if (library == nullptr) return false;
   const char* missing = nullptr;
@@ -47,18 +47,20 @@ bool load_cupti(cupti::Functions& functions, std::string& why) {
   get(functions.ActivityPushExternalCorrelationId, "cuptiActivityPushExternalCorrelationId");
   get(functions.ActivityPopExternalCorrelationId, "cuptiActivityPopExternalCorrelationId");
   get(functions.ActivityRegisterTimestampCallback, "cuptiActivityRegisterTimestampCallback", false);
+  get(functions.Subscribe, "cuptiSubscribe", false);
+  get(functions.Subscribe_v2, "cuptiSubscribe_v2", false);
+  get(functions.Unsubscribe, "cuptiUnsubscribe", false);
+  get(functions.EnableCallback, "cuptiEnableCallback", false);
   if (missing != nullptr) {
     why = std::string("libcupti has no ") + missing;
     return false;
   }
-  std::uint32_t version = 0;
-  if (functions.GetVersion(&version) != cupti::kSuccess || version < cupti::kOldestVersion ||
-      version >= cupti::kFirstUnknownVersion) {
-    why = "the layout of libcupti's records, version " + std::to_string(version) +
-          ", is not known to this recorder (CUDA 12 and 13 are)";
-    return false;
-  }
-  return true;
+  if (functions.GetVersion(&version) == cupti::kSuccess && cupti::layout_is_known(version))
+    return true;
+  why = "the layout of libcupti's records, version " + std::to_string(version) +
+        ", is not known to this recorder (those of CUDA 12 and 13 are): update joulediff, or name "
+        "another libcupti in JOULEDIFF_CUPTI";
+  return false;
 }
 
 }  // namespace joulediff::record

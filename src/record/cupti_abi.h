@@ -1,7 +1,8 @@
 // The part of CUPTI's binary interface that the recorder uses, declared here so that building needs
 // no CUDA and one binary serves every version. Records are read by prefixes: what we need lies at
-// the same place in the kernel records of CUDA 12 (CUpti_ActivityKernel9) and 13 (Kernel10), in
-// Memcpy5 and 6 and in Memset4; cupti_abi_test.cpp holds this against the real headers.
+// the same place in the records of CUDA 12 (CUpti_ActivityKernel8 and 9, Memcpy5, MemcpyPtoP4,
+// Memset4, Synchronization) and 13 (Kernel10, Memcpy6, MemcpyPtoP4, Memset4, Synchronization2), so
+// one layout serves both; cupti_abi_test.cpp holds it against the real headers.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@ namespace joulediff::record::cupti {
 
 using Result = int;
 constexpr Result kSuccess = 0;
+constexpr Result kMultipleSubscribers = 39;
 
 enum Kind : int {
   kMemcpy = 1,
@@ -18,15 +20,18 @@ enum Kind : int {
   kDriver = 4,
   kRuntime = 5,
   kConcurrentKernel = 10,
+  kMemcpy2 = 22,  // between devices
+  kSynchronization = 38,
   kExternalCorrelation = 39,
 };
 
 constexpr int kCustom0 = 3;           // of CUpti_ExternalCorrelationKind
 constexpr std::uint32_t kForced = 1;  // flag of cuptiActivityFlushAll
 
-// cuptiGetVersion: 18 is CUDA 12.0, and since 13.0 it is 10000 major + 100 minor + ...
-constexpr std::uint32_t kOldestVersion = 18;
-constexpr std::uint32_t kFirstUnknownVersion = 140000;
+// cuptiGetVersion: 19 is CUDA 12.0, 28 is 12.9, and since 13.0 it is 10000 major + 100 minor + ...
+constexpr bool layout_is_known(std::uint32_t version) {
+  return (version >= 19 && version < 100) || (version >= 130000 && version < 140000);
+}
 
 struct Activity {
   std::int32_t kind;
@@ -43,6 +48,8 @@ struct KernelActivity {
   std::uint32_t correlation;
   std::uint8_t skipped4[8];
   const char* name;
+  std::uint8_t skipped5[32];
+  std::uint64_t graph_node;  // 0: not launched by a graph
 };
 
 struct MemcpyActivity {
@@ -50,6 +57,15 @@ struct MemcpyActivity {
   std::uint8_t copy_kind, source_kind, destination_kind, flags;
   std::uint64_t bytes, start, end;
   std::uint32_t device, context, stream, correlation;
+};
+
+struct MemcpyPtoPActivity {
+  std::int32_t kind;
+  std::uint8_t copy_kind, source_kind, destination_kind, flags;
+  std::uint64_t bytes, start, end;
+  std::uint32_t device, context, stream;
+  std::uint8_t skipped[16];
+  std::uint32_t correlation;
 };
 
 struct MemsetActivity {
@@ -64,6 +80,45 @@ struct ExternalCorrelationActivity {
   std::uint64_t external_id;
   std::uint32_t correlation, skipped;
 };
+
+struct SynchronizationActivity {
+  std::int32_t kind, type;
+  std::uint64_t start, end;
+  std::uint32_t correlation, context, stream;
+};
+
+struct CallbackData {
+  std::int32_t site;  // 0: on entry
+  std::uint8_t skipped[52];
+  std::uint64_t* correlation_data;
+  std::uint32_t correlation;
+};
+constexpr std::int32_t kApiEnter = 0;
+constexpr int kDriverDomain = 1, kRuntimeDomain = 2;
+
+// The API functions that launch kernels: what a stack is taken for.
+constexpr std::uint32_t kDriverLaunches[] = {
+    307, 442,  // cuLaunchKernel, _ptsz
+    477, 478,  // cuLaunchCooperativeKernel, _ptsz
+    514, 515,  // cuGraphLaunch, _ptsz
+    652, 653,  // cuLaunchKernelEx, _ptsz
+};
+constexpr std::uint32_t kRuntimeLaunches[] = {
+    211, 214,  // cudaLaunchKernel, _ptsz
+    269, 270,  // cudaLaunchCooperativeKernel, _ptsz
+    311, 312,  // cudaGraphLaunch, _ptsz
+    430, 431,  // cudaLaunchKernelExC, _ptsz
+};
+
+struct SubscriberParams {
+  std::size_t size;
+  const char* name;
+  char* old_name;  // who holds CUPTI, where it is another
+  std::size_t old_name_size;
+};
+
+using Subscriber = struct SubscriberOpaque*;
+using Callback = void (*)(void* user, int domain, std::uint32_t function, const void* data);
 
 using BufferRequested = void (*)(std::uint8_t** buffer, std::size_t* size, std::size_t* records);
 using BufferCompleted = void (*)(void* context, std::uint32_t stream, std::uint8_t* buffer,
@@ -81,7 +136,12 @@ struct Functions {
   Result (*ActivityGetNumDroppedRecords)(void* context, std::uint32_t stream, std::size_t* count);
   Result (*ActivityPushExternalCorrelationId)(int kind, std::uint64_t id);
   Result (*ActivityPopExternalCorrelationId)(int kind, std::uint64_t* id);
-  Result (*ActivityRegisterTimestampCallback)(std::uint64_t (*now)());  // may be missing
+  // What follows may be missing.
+  Result (*ActivityRegisterTimestampCallback)(std::uint64_t (*now)());
+  Result (*Subscribe)(Subscriber*, Callback, void* user);
+  Result (*Subscribe_v2)(Subscriber*, Callback, void* user, SubscriberParams*);
+  Result (*Unsubscribe)(Subscriber);
+  Result (*EnableCallback)(std::uint32_t enable, Subscriber, int domain, std::uint32_t function);
 };
 
 }  // namespace joulediff::record::cupti

@@ -2,7 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <dlfcn.h>
+#include <filesystem>
 #include <map>
 #include <sys/wait.h>
 #include <thread>
@@ -10,52 +10,19 @@
 
 #include <gmock/gmock.h>
 
-#include "fake_cupti.h"
 #include "joulediff/record.h"
 #include "record/clock.h"
-#include "record/cupti_abi.h"
-#include "record/recorded.h"
-
-extern "C" int InitializeInjection(void);
+#include "record/fake_device.h"
 
 namespace joulediff::record {
 namespace {
 
 using spool::Type;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-const Environment kFake{{"JOULEDIFF_CUPTI", JOULEDIFF_FAKE_CUPTI}};
-Environment fake_with(const std::string& key, const std::string& value) {
-  Environment environment = kFake;
-  environment[key] = value;
-  return environment;
-}
-
-template <class Function>
-Function* control(const char* name) {
-  static void* const library = dlopen(JOULEDIFF_FAKE_CUPTI, RTLD_NOW);
-  return reinterpret_cast<Function*>(dlsym(library, name));
-}
-std::uint32_t call(const FakeLaunch* launch) {
-  return control<decltype(fake_cupti_call)>("fake_cupti_call")(launch);
-}
-std::uint64_t enabled() {
-  return control<decltype(fake_cupti_enabled)>("fake_cupti_enabled")();
-}
-constexpr std::uint64_t bits(auto... kinds) {
-  return ((std::uint64_t{1} << kinds) | ...);
-}
-constexpr std::uint64_t kKernelsOnly =
-    bits(cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemset);
-
-// A kernel that runs from `start` for `ns`.
-std::uint32_t kernel(std::uint64_t start, std::uint64_t ns, const char* name = "_Z3addPfi") {
-  const FakeLaunch launch{cupti::kConcurrentKernel, name, start, start + ns, 7, 128, 256, 0, 0};
-  return call(&launch);
-}
 
 std::map<std::uint32_t, spool::Correlation> correlations(const Recorded& r) {
   std::map<std::uint32_t, spool::Correlation> found;
@@ -67,14 +34,13 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
   const auto r = recorded(
       [] {
         JD_REQUIRE(jd_kernels(JD_ORDER) == 1);
-        JD_REQUIRE(enabled() == (kKernelsOnly | bits(cupti::kExternalCorrelation, cupti::kRuntime,
-                                                     cupti::kDriver)));
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kWithOperators);
         for (std::uint32_t step = 2; step < 4; ++step) {
           kernel(50, 1);  // outside of every operator
           jd_operator_begin(step, 0, "outer");
           kernel(100, 1000);
           jd_operator_begin(step, 1, "inner");
-          call(nullptr);  // an API call that launches nothing
+          FAKE(fake_cupti_call)(nullptr);  // an API call that launches nothing
           kernel(2000, 300);
           kernel(3000, 500 * step);
           jd_operator_end();
@@ -84,7 +50,7 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
           jd_operator_end();
         }
         JD_REQUIRE(jd_kernels(JD_TRACE) == 1);
-        JD_REQUIRE(enabled() == kKernelsOnly);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kKernelsOnly);
         const auto near = [](double x, double y) { return x > y - 1e-12 && x < y + 1e-12; };
         JD_REQUIRE(near(jd_operator_seconds(0), 1040e-9));
         JD_REQUIRE(near(jd_operator_seconds(1), 1550e-9));
@@ -95,7 +61,7 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out + r.err, "");
   EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(10));
   const auto charged = correlations(r);
   EXPECT_THAT(charged, SizeIs(8));
@@ -119,32 +85,38 @@ TEST(Kernels, OfTheTracePassComeAloneWithCopiesAndSets) {
   const auto r = recorded(
       [] {
         JD_REQUIRE(jd_kernels(JD_TRACE) == 1);
-        JD_REQUIRE(enabled() == kKernelsOnly);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kKernelsOnly);
         jd_operator_begin(9, 9, "ignored");
         kernel(10, 5);
-        kernel(20, 5, "plain_c_name");
+        kernel(20, 5, "f");  // a type to the demangler
         jd_operator_end();
-        const FakeLaunch copy{cupti::kMemcpy, nullptr, 30, 36, 1, 0, 0, 1, 5'000'000'000};
-        const FakeLaunch set{cupti::kMemset, nullptr, 40, 41, 1, 0, 0, 0, 64};
-        call(&copy);
-        call(&set);
+        FakeLaunch copy = launch(cupti::kMemcpy, 30, 6);
+        copy.copy_kind = 1;
+        copy.bytes = 5'000'000'000;
+        call(copy);
+        FakeLaunch peer = launch(cupti::kMemcpy2, 37, 2);
+        peer.copy_kind = 10;
+        call(peer);
+        call(launch(cupti::kMemset, 40, 1));
         JD_REQUIRE(jd_kernels(JD_WARMUP) == 0);
-        JD_REQUIRE(enabled() == 0);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == 0);
         kernel(50, 5);  // not recorded
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
-  ASSERT_THAT(kernels, SizeIs(4));
+  const auto kernels = r.kernels();
+  ASSERT_THAT(kernels, SizeIs(5));
   const auto names = r.kernel_names();
   EXPECT_EQ(names.at(kernels[0].name), "add(float*, int)");
-  EXPECT_EQ(names.at(kernels[1].name), "plain_c_name");
+  EXPECT_EQ(names.at(kernels[1].name), "f");
   EXPECT_EQ(names.at(kernels[2].name), "memcpy HtoD");
-  EXPECT_EQ(names.at(kernels[3].name), "memset");
+  EXPECT_EQ(names.at(kernels[3].name), "memcpy PtoP");
+  EXPECT_EQ(names.at(kernels[4].name), "memset");
   EXPECT_EQ(kernels[0].pass, std::uint32_t{JD_TRACE});
   EXPECT_EQ(kernels[2].kind, static_cast<std::uint32_t>(spool::KernelKind::copy));
   EXPECT_EQ(kernels[2].grid[0] + (std::uint64_t{kernels[2].grid[1]} << 32), 5'000'000'000u);
-  EXPECT_EQ(kernels[3].kind, static_cast<std::uint32_t>(spool::KernelKind::set));
+  EXPECT_EQ(kernels[3].kind, static_cast<std::uint32_t>(spool::KernelKind::copy));
+  EXPECT_EQ(kernels[4].kind, static_cast<std::uint32_t>(spool::KernelKind::set));
   EXPECT_THAT(correlations(r), IsEmpty());
 }
 
@@ -156,7 +128,7 @@ TEST(Kernels, OfCuda12AreReadToo) {
       },
       fake_with("FAKE_CUPTI_VERSION", "24"));
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(50'000));
   for (std::size_t i = 0; i < kernels.size(); ++i) ASSERT_EQ(kernels[i].start_ns, 10 * (i + 1));
 }
@@ -165,7 +137,8 @@ TEST(Kernels, OfAnUnknownCuptiAreNotGuessed) {
   const auto r = recorded([] { JD_REQUIRE(jd_kernels(JD_TRACE) == 0); },
                           fake_with("FAKE_CUPTI_VERSION", "150000"));
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("150000")));
+  EXPECT_THAT(r.facts("diagnostic"),
+              ElementsAre(AllOf(HasSubstr("150000"), HasSubstr("JOULEDIFF_CUPTI"))));
 }
 
 TEST(Kernels, AreSaidToBeMissingWhereTheDeviceRefuses) {
@@ -173,7 +146,7 @@ TEST(Kernels, AreSaidToBeMissingWhereTheDeviceRefuses) {
       [] {
         JD_REQUIRE(jd_kernels(JD_ORDER) == 0);
         JD_REQUIRE(jd_kernels(JD_TRACE) == 0);
-        JD_REQUIRE(enabled() == 0);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == 0);
         JD_REQUIRE(jd_active() == JD_ABI);
       },
       fake_with("FAKE_CUPTI_ERROR", "35"));
@@ -188,12 +161,12 @@ TEST(Kernels, ThatWereLostAreCounted) {
         kernel(10, 5);
         kernel(0, 5);  // its record was taken before it had begun
         jd_flush();    // leaves what is incomplete
-        control<decltype(fake_cupti_drop)>("fake_cupti_drop")(41);
+        FAKE(fake_cupti_drop)(41);
         kernel(20, 5);
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(2));
+  EXPECT_THAT(r.kernels(), SizeIs(2));
   EXPECT_THAT(r.all<std::uint64_t>(Type::dropped), ElementsAre(41u));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.incomplete_kernels")));
 }
@@ -210,7 +183,7 @@ TEST(Kernels, AreStampedWithTheMonotonicClock) {
       },
       fake_with("FAKE_CUPTI_NO_CLOCK", "1"));
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   const auto steps = r.all<spool::Step>(Type::step);
   ASSERT_THAT(kernels, SizeIs(1));
   ASSERT_THAT(steps, SizeIs(1));
@@ -241,7 +214,7 @@ TEST(Kernels, OfSeveralThreadsFindTheirOwnOperators) {
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  const auto kernels = r.all<spool::Kernel>(Type::kernel);
+  const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(kThreads * kEach));
   const auto charged = correlations(r);
   for (const auto& k : kernels) {
@@ -271,32 +244,145 @@ TEST(Kernels, AreNotRecordedInAForkedChild) {
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_FALSE(r.torn);
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(2));
+  EXPECT_THAT(r.kernels(), SizeIs(2));
   EXPECT_THAT(r.facts("who"), SizeIs(1));
 }
 
-TEST(Injection, TracesAProgramThatNobodyAttends) {
-  const auto r = recorded(
-      [] {
-        JD_REQUIRE(InitializeInjection() == 1);
-        JD_REQUIRE(enabled() == kKernelsOnly);
-        kernel(10, 5);
-      },
-      kFake);
-  EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.all<spool::Kernel>(Type::kernel), SizeIs(1));
+TEST(Kernels, OfAPeerBetweenCuda12And13AreNotGuessed) {
+  const auto r = recorded([] { JD_REQUIRE(jd_kernels(JD_TRACE) == 0); },
+                          fake_with("FAKE_CUPTI_VERSION", "120900"));
+  EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("120900")));
 }
 
-TEST(Injection, LeavesThePassesToAPlugIn) {
+TEST(Kernels, OfGraphsAreSaidToBe) {
   const auto r = recorded(
       [] {
-        JD_REQUIRE(jd_active() == JD_ABI);
-        JD_REQUIRE(InitializeInjection() == 1);
-        JD_REQUIRE(enabled() == 0);
+        jd_kernels(JD_TRACE);
+        FakeLaunch node = launch(cupti::kConcurrentKernel, 10, 5);
+        node.name = "k";
+        node.graph_node = 77;
+        call(node);
+        kernel(20, 5);
+      },
+      kFake);
+  EXPECT_THAT(r.facts("manifest"), ElementsAre(R"({"graph_kernels":"1"})"));
+}
+
+TEST(Kernels, ComeWithTheWaitsOfTheHost) {
+  const auto body = [] {
+    jd_kernels(JD_ORDER);
+    FakeLaunch work = launch(cupti::kConcurrentKernel, 10, 5);
+    work.name = "k";
+    work.context = 3;
+    work.device = 1;
+    call(work);
+    jd_flush();
+    FakeLaunch wait = launch(cupti::kSynchronization, 30, 6);
+    wait.copy_kind = 3;  // for a stream
+    wait.context = 3;
+    call(wait);
+    wait.context = 9;  // never seen
+    call(wait);
+    jd_kernels(JD_TRACE);
+    call(wait);
+  };
+  const auto r = recorded(body, kFake);
+  EXPECT_EQ(r.status, 0) << r.err;
+  const auto waits = r.all<spool::Synchronisation>(Type::synchronisation);
+  ASSERT_THAT(waits, SizeIs(2));  // the trace pass leaves them out
+  EXPECT_EQ(waits[0].start_ns, 30u);
+  EXPECT_EQ(waits[0].end_ns, 36u);
+  EXPECT_EQ(waits[0].kind, static_cast<std::uint32_t>(spool::SynchronisationKind::stream));
+  EXPECT_EQ(waits[0].stream, 7u);
+  EXPECT_EQ(waits[0].pass, std::uint32_t{JD_ORDER});
+  EXPECT_EQ(waits[0].device, 1u);
+  EXPECT_EQ(waits[1].device, spool::kNone);
+  const auto in_trace = recorded(body, fake_with("JOULEDIFF_TRACE_WAITS", "1"));
+  EXPECT_THAT(in_trace.all<spool::Synchronisation>(Type::synchronisation), SizeIs(3));
+}
+
+std::vector<std::string> devices(const Recorded& r) {
+  std::vector<std::string> found;
+  for (const auto payload : r.payloads(Type::device)) {
+    spool::Unpacker in(payload);
+    std::uint32_t ordinal = 0;
+    std::string_view uuid, name;
+    EXPECT_TRUE(in.get(ordinal) && in.get(uuid) && in.get(name));
+    found.push_back(std::to_string(ordinal) + " " + std::string(uuid) + " " + std::string(name));
+  }
+  return found;
+}
+
+TEST(Devices, AreNamedByTheirUuids) {
+  const auto r = recorded(
+      [] {
+        JD_REQUIRE(dlopen(JOULEDIFF_FAKE_CUDA, RTLD_NOW) != nullptr);
+        setenv("FAKE_CUDA_DOWN", "1", 1);
+        jd_kernels(JD_ORDER);
+        unsetenv("FAKE_CUDA_DOWN");
+        jd_kernels(JD_TRACE);
+        jd_kernels(JD_WARMUP);
       },
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
-  EXPECT_THAT(r.records, IsEmpty());
+  EXPECT_THAT(devices(r),
+              ElementsAre("0 GPU-00010203-0405-0607-0809-0a0b0c0d0e0f NVIDIA H200",
+                          "1 MIG-10111213-1415-1617-1819-1a1b1c1d1e1f NVIDIA H100 80GB HBM3 MIG "
+                          "1g.10gb"));
+}
+
+TEST(Devices, AreUnknownWhereTheProcessHasNoCuda) {
+  const auto r = recorded([] { jd_kernels(JD_TRACE); }, kFake);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(devices(r), IsEmpty());
+}
+
+// A table that is full forgets, and what comes again is named again: no kernel is without a name.
+TEST(Kernels, OfEndlesslyManyNamesKeepTheirNames) {
+  constexpr std::uint64_t kNames = 70'000;
+  const auto r = recorded(
+      [] {
+        jd_kernels(JD_TRACE);
+        auto& names = *new std::vector<std::string>;  // read when the process ends
+        for (std::uint64_t i = 0; i < kNames; ++i) names.push_back("k" + std::to_string(i));
+        for (std::uint64_t i = 0; i < kNames; ++i) kernel(i + 1, 1, names[i].c_str());
+        kernel(kNames + 1, 1, names[0].c_str());
+      },
+      kFake);
+  EXPECT_EQ(r.status, 0) << r.err;
+  const auto names = r.kernel_names();
+  const auto kernels = r.kernels();
+  ASSERT_THAT(kernels, SizeIs(kNames + 1));
+  for (const auto& k : kernels)
+    ASSERT_EQ(names.at(k.name), "k" + std::to_string((k.start_ns - 1) % kNames));
+}
+
+// What a real libcupti filled can be kept, and played to a recorder elsewhere.
+TEST(Buffers, CanBeKeptAndPlayedAgain) {
+  char name[] = "/tmp/jd-raw-XXXXXX";
+  const std::string folder = mkdtemp(name);
+  Environment keeps = kFake;
+  keeps["JOULEDIFF_CUPTI_RAW"] = folder;
+  const auto first = recorded(
+      [] {
+        jd_kernels(JD_TRACE);
+        kernel(10, 5, "_Z3addPfi");
+        kernel(20, 5, "name with spaces");
+        call(launch(cupti::kMemset, 30, 5));
+      },
+      keeps);
+  EXPECT_EQ(first.status, 0) << first.err;
+  std::vector<std::string> buffers;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".buf") buffers.push_back(entry.path());
+  ASSERT_THAT(buffers, ElementsAre(testing::EndsWith("-1.v130001.buf")));
+  const auto again =
+      recorded([] { jd_kernels(JD_TRACE); }, fake_with("FAKE_CUPTI_PLAY", buffers[0]));
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(again.payloads(Type::kernel), first.payloads(Type::kernel));
+  EXPECT_EQ(again.kernel_names(), first.kernel_names());
+  EXPECT_THAT(again.kernel_names(), SizeIs(3));
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

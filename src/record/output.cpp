@@ -7,17 +7,11 @@
 #include <string>
 #include <unistd.h>
 
+#include "record/clock.h"
+#include "record/json.h"
+
 namespace joulediff::record {
 namespace {
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
 
 // A program that calls exec keeps its number, and so does a later one after a long while.
 std::string free_path(const std::string& folder) {
@@ -41,6 +35,7 @@ bool Output::open() noexcept {
     static const std::string folder = variable;
     if (writer_.open(free_path(folder).c_str())) {
       state_ = State::open;
+      write_clock();
       return true;
     }
     // No spool can carry this diagnostic; the launcher passes stderr on.
@@ -51,6 +46,16 @@ bool Output::open() noexcept {
     return false;
   }
   return false;
+}
+
+void Output::clock() noexcept {
+  if (state_.load(std::memory_order_acquire) == State::open) write_clock();
+}
+
+void Output::write_clock() noexcept {
+  const ClockPair now = ClockPair::now();
+  const spool::Clock clock{now.monotonic, now.realtime};
+  writer_.append(spool::Type::clock, {reinterpret_cast<const char*>(&clock), sizeof clock});
 }
 
 void Output::fact(std::string_view topic, std::string_view json) {

@@ -8,54 +8,24 @@
 #include <cstddef>
 #include <cstdlib>
 #include <exception>
-#include <mutex>
 #include <pthread.h>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "record/clock.h"
 #include "record/kernels.h"
 #include "record/operators.h"
 #include "record/output.h"
+#include "record/steps.h"
 
 #define JD_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace joulediff::record {
 namespace {
 
-// Texts of inputs: each is written once, and is a number in every step that has it.
-class InputTexts {
- public:
-  explicit InputTexts(Output& output) : output_(output) {}
-
-  std::uint32_t id_of(const char* text) {
-    if (text == nullptr) return 0;
-    const std::lock_guard lock(mutex_);
-    const auto [known, fresh] = ids_.try_emplace(text, static_cast<std::uint32_t>(ids_.size()) + 1);
-    if (fresh) {
-      spool::Packer packer;
-      output_.append(spool::Type::inputs,
-                     packer.put(known->second).put(std::string_view(known->first)).bytes());
-    }
-    return known->second;
-  }
-  void before_fork() noexcept { mutex_.lock(); }
-  void after_fork(bool child) noexcept {
-    if (child) ids_.clear();
-    mutex_.unlock();
-  }
-
- private:
-  Output& output_;
-  std::mutex mutex_;
-  std::unordered_map<std::string, std::uint32_t> ids_;
-};
-
 // What a process records with.
 struct Process {
   Output output;
-  InputTexts inputs{output};
+  Steps steps{output};
   Operators operators{output};
   Kernels kernels{output, operators};
   std::atomic<bool> attended = false;     // somebody calls the C ABI and makes the passes
@@ -88,7 +58,8 @@ void flush(Process& p) {
 // first call finds something to do.
 void at_exit() noexcept {
   try {
-    process().kernels.record(JD_WARMUP);
+    process().kernels.finish();
+    process().output.clock();
     flush(process());
   } catch (const std::exception&) {
     process().output.switch_off();
@@ -98,13 +69,13 @@ void at_exit() noexcept {
 void before_fork() {
   process().kernels.before_fork();
   process().operators.before_fork();
-  process().inputs.before_fork();
+  process().steps.before_fork();
   process().output.before_fork();
 }
 
 void after_fork(bool child) {
   process().output.after_fork(child);
-  process().inputs.after_fork(child);
+  process().steps.after_fork(child);
   process().operators.after_fork(child);
   process().kernels.after_fork(child);
 }
@@ -116,12 +87,14 @@ Process* start() {
   return p;
 }
 
-// Runs `body` where the recorder is on, and switches it off if that fails.
+// Runs `body` where the recorder is on, and switches it off if that fails. What only asks or tells
+// does not make the passes: the program may yet turn out to be one that nobody attends to.
+enum class Attends { yes, no };
 template <class Body>
-void recording(Body body) noexcept {
+void recording(Body body, Attends attends = Attends::yes) noexcept {
   Process& p = process();
   if (!p.output.on()) return;
-  p.attended.store(true, std::memory_order_relaxed);
+  if (attends == Attends::yes) p.attended.store(true, std::memory_order_relaxed);
   try {
     body(p);
   } catch (const std::exception&) {
@@ -150,7 +123,7 @@ using namespace joulediff::record;
 
 JD_EXPORT int jd_active(void) {
   int abi = 0;
-  recording([&](Process&) { abi = JD_ABI; });
+  recording([&](Process&) { abi = JD_ABI; }, Attends::no);
   return abi;
 }
 
@@ -159,15 +132,12 @@ JD_EXPORT uint64_t jd_now(void) {
 }
 
 JD_EXPORT void jd_fact(const char* topic, const char* json) {
-  recording([&](Process& p) { p.output.fact(text(topic), text(json)); });
+  recording([&](Process& p) { p.output.fact(text(topic), text(json)); }, Attends::no);
 }
 
 JD_EXPORT void jd_step(uint32_t pass, uint32_t index, uint64_t begin_ns, uint64_t end_ns,
                        const char* inputs) {
-  recording([&](Process& p) {
-    const spool::Step step{pass, index, begin_ns, end_ns, p.inputs.id_of(inputs), 0};
-    p.output.append(spool::Type::step, bytes(&step, 1));
-  });
+  recording([&](Process& p) { p.steps.add({pass, index, begin_ns, end_ns, 0, 0}, inputs); });
 }
 
 JD_EXPORT void jd_tensor(const jd_tensor_info* tensor) {
@@ -223,6 +193,7 @@ JD_EXPORT int jd_kernels(uint32_t pass) {
   int recorded = 0;
   recording([&](Process& p) {
     recorded = p.kernels.record(pass);
+    p.output.clock();
     if (recorded != 0 && !p.exits_first.exchange(true)) std::atexit(at_exit);
     flush(p);
   });
@@ -251,11 +222,15 @@ JD_EXPORT void jd_flush(void) {
   });
 }
 
-// CUDA calls this before anything else of CUDA runs in the process. Where no plug-in and no engine
-// makes the passes, the whole program is one trace, and its steps are found in the kernel stream.
+// CUDA calls this before anything else of CUDA runs in the process.
 JD_EXPORT int InitializeInjection(void) {
-  std::atexit(at_exit);
-  if (process().attended.load(std::memory_order_relaxed)) return 1;
-  recording([](Process& p) { p.kernels.record(JD_TRACE); });
+  Process& p = process();
+  if (!p.output.on()) return 1;
+  try {
+    p.kernels.inject(p.attended.load(std::memory_order_relaxed), [] { std::atexit(at_exit); });
+    std::atexit(at_exit);
+  } catch (const std::exception&) {
+    p.output.switch_off();
+  }
   return 1;
 }

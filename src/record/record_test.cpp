@@ -1,6 +1,7 @@
 #include "joulediff/record.h"
 
 #include <cstring>
+#include <map>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
@@ -132,6 +133,66 @@ TEST(Record, WritesEachKindOfRecord) {
   EXPECT_EQ(name, "77");
 }
 
+TEST(Record, NamesTheInputsOfStepsOnce) {
+  const auto r = recorded([] {
+    jd_step(JD_TRACE, 0, 1, 2, "float32 [1, 8]");
+    jd_step(JD_TRACE, 1, 2, 3, "float32 [1, 9]");
+    jd_step(JD_TRACE, 2, 3, 4, "float32 [1, 8]");
+    jd_step(JD_TRACE, 3, 4, 5, nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      jd_step(JD_TRACE, 4, 5, 6, "float32 [1, 9]");
+      std::exit(0);
+    }
+    waitpid(pid, nullptr, 0);
+  });
+  EXPECT_EQ(r.status, 0) << r.err;
+  // Each spool for itself: the child's has its own first id.
+  std::vector<std::string> texts;
+  for (const auto& [file, bytes] : r.files) {
+    spool::Contents contents;
+    ASSERT_TRUE(spool::read(bytes, contents));
+    std::map<std::uint32_t, std::string> names;
+    for (const spool::Record& record : contents.records) {
+      spool::Unpacker in(record.payload);
+      std::uint32_t id = 0;
+      std::string_view text;
+      if (record.type == Type::inputs && in.get(id) && in.get(text)) names[id] = text;
+      spool::Step step{};
+      if (record.type == Type::step && in.get(step))
+        texts.push_back(step.inputs == 0 ? "unknown" : names.at(step.inputs));
+    }
+  }
+  EXPECT_THAT(texts, testing::UnorderedElementsAre("float32 [1, 8]", "float32 [1, 9]",
+                                                   "float32 [1, 8]", "unknown", "float32 [1, 9]"));
+  EXPECT_THAT(r.payloads(Type::inputs), SizeIs(3));
+}
+
+TEST(Record, ForgetsInputsThatNeverRepeat) {
+  const auto r = recorded([] {
+    for (std::uint32_t i = 0; i < 5000; ++i)
+      jd_step(JD_TRACE, i, i, i + 1, std::to_string(i).c_str());
+  });
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.payloads(Type::inputs), SizeIs(4096));
+  const auto steps = r.all<spool::Step>(Type::step);
+  ASSERT_THAT(steps, SizeIs(5000));
+  EXPECT_EQ(steps[4095].inputs, 4096u);
+  EXPECT_EQ(steps[4096].inputs, 0u);
+}
+
+TEST(Record, PairsTheClocks) {
+  const auto r = recorded([] {
+    jd_fact("manifest", "{}");
+    jd_kernels(JD_WARMUP);
+  });
+  const auto clocks = r.all<spool::Clock>(Type::clock);
+  ASSERT_THAT(clocks, SizeIs(testing::Ge(3u)));  // first use, a pass, the end
+  for (std::size_t i = 1; i < clocks.size(); ++i)
+    EXPECT_GT(clocks[i].monotonic_ns, clocks[i - 1].monotonic_ns);
+  EXPECT_GT(clocks[0].realtime_ns, clocks[0].monotonic_ns);
+}
+
 TEST(Record, TakesNullForAnything) {
   const auto r = recorded([] {
     jd_fact(nullptr, nullptr);
@@ -258,7 +319,8 @@ TEST(Record, AProgramThatReplacesItselfKeepsBothSpools) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_FALSE(r.torn);
   EXPECT_THAT(r.files, SizeIs(2));
-  EXPECT_THAT(r.records, SizeIs(2));
+  EXPECT_THAT(r.payloads(Type::step), SizeIs(1));
+  EXPECT_THAT(r.facts("who"), SizeIs(1));
 }
 
 std::string output_of(const std::string& command) {
@@ -268,7 +330,8 @@ std::string output_of(const std::string& command) {
   return pclose(pipe) == 0 ? text : "";
 }
 
-// What a host's process gets with the library: no other library, and no name but the C ABI's.
+// What a host's process gets with the library: no library but libc's own, and no name but the C
+// ABI's.
 TEST(Library, BringsNothingWithIt) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer brings its own";
@@ -280,7 +343,8 @@ TEST(Library, BringsNothingWithIt) {
   std::istringstream lines(needed), names(exported);
   for (std::string line; std::getline(lines, line);)
     EXPECT_THAT(line, testing::AnyOf(HasSubstr("[libc.so.6]"), HasSubstr("[ld-linux"),
-                                     HasSubstr("[libdl.so"), HasSubstr("[libpthread.so")));
+                                     HasSubstr("[libdl.so"), HasSubstr("[libpthread.so"),
+                                     HasSubstr("[libm.so.6]")));
   for (std::string name; std::getline(names, name);)
     EXPECT_TRUE(name.starts_with("jd_") || name == "InitializeInjection") << name;
 }

@@ -31,6 +31,7 @@ struct Recorded {
     }
     return out_values;
   }
+  std::vector<spool::Kernel> kernels() const;
   std::vector<std::string> facts(std::string_view topic) const;
   std::map<std::uint32_t, std::string> kernel_names() const;
 };

@@ -11,6 +11,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "spool/kernels.h"
+
 namespace joulediff::record {
 namespace {
 
@@ -43,6 +45,7 @@ Recorded recorded(const std::function<void()>& body, const Environment& environm
   const fs::path spools = top / "spools";
   fs::create_directory(spools);
   r.folder = spools;
+  std::fflush(nullptr);  // or the child would say it again
   const pid_t pid = fork();
   if (pid == 0) {
     redirect(STDOUT_FILENO, top / "out");
@@ -72,6 +75,13 @@ std::vector<std::string_view> Recorded::payloads(spool::Type type) const {
   std::vector<std::string_view> found;
   for (const auto& record : records)
     if (record.type == type) found.push_back(record.payload);
+  return found;
+}
+
+std::vector<spool::Kernel> Recorded::kernels() const {
+  std::vector<spool::Kernel> found;
+  for (const auto payload : payloads(spool::Type::kernel))
+    require(spool::read_kernels(payload, found), "a batch of kernels");
   return found;
 }
 

@@ -64,14 +64,16 @@ enum class KernelKind : std::uint32_t { kernel = 0, copy = 1, set = 2 };
 struct Correlation {
   std::uint32_t correlation, step, index, reserved;
 };
-
 struct LaunchStack {
   std::uint32_t correlation, stack;
 };
 struct Synchronisation {
   std::uint64_t start_ns, end_ns;
-  std::uint32_t kind, stream, pass, device;  // kind: CUpti_ActivitySynchronizationType
+  std::uint32_t kind, stream, pass, device;  // kind: SynchronisationKind; stream, device: or kNone
 };
+// As CUpti_ActivitySynchronizationType has it.
+enum class SynchronisationKind : std::uint32_t { unknown, event, stream_waits, stream, context };
+constexpr std::uint32_t kNone = 0xFFFFFFFF;
 // Both clocks at one instant: how a trace that somebody else took is joined.
 struct Clock {
   std::uint64_t monotonic_ns, realtime_ns;

@@ -21,7 +21,8 @@ namespace {
 
 static_assert(crc32("123456789") == 0xCBF43926u);
 static_assert(sizeof(Step) == 32 && sizeof(OpTime) == 24 && sizeof(Kernel) == 64 &&
-              sizeof(Correlation) == 16);
+              sizeof(Correlation) == 16 && sizeof(LaunchStack) == 8 &&
+              sizeof(Synchronisation) == 32 && sizeof(Clock) == 16);
 
 // A file name that nothing has, removed at the end.
 struct Path {

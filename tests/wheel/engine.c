@@ -18,11 +18,7 @@ static void step(uint32_t pass, uint32_t index) {
   while (jd_now() - begin < 20000000) {
   }
   if (pass == JD_ORDER) jd_operator_end();
-#if JD_ABI == 1
-  jd_step(pass, index, begin, jd_now());
-#else
   jd_step(pass, index, begin, jd_now(), NULL);
-#endif
 }
 
 int main(void) {

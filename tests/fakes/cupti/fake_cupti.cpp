@@ -3,13 +3,18 @@
 // kernels' buffer is handed over first: a recorder that relies on the order of records fails here.
 //
 // Environment: FAKE_CUPTI_VERSION (default 130001), FAKE_CUPTI_ERROR (what cuptiActivityEnable
-// answers), FAKE_CUPTI_NO_CLOCK (timestamps stay those of CLOCK_REALTIME).
+// answers), FAKE_CUPTI_NO_CLOCK (timestamps stay those of CLOCK_REALTIME), FAKE_CUPTI_PLAY (a file
+// of JOULEDIFF_CUPTI_RAW, played with the first forced flush).
 
 #include "fake_cupti.h"
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "record/cupti_abi.h"
@@ -20,7 +25,9 @@ namespace {
 
 // Whole sizes of the records, of which cupti_abi.h declares prefixes.
 constexpr std::size_t kKernel9Bytes = 208, kKernel10Bytes = 216, kMemcpy5Bytes = 88,
-                      kMemcpy6Bytes = 96, kMemsetBytes = 88, kExternalBytes = 24, kApiBytes = 40;
+                      kMemcpy6Bytes = 96, kMemcpyPtoPBytes = 96, kMemsetBytes = 88,
+                      kSynchronizationBytes = 40, kSynchronization2Bytes = 56, kExternalBytes = 24,
+                      kApiBytes = 40;
 constexpr Result kInvalid = 1, kNoMoreRecords = 12, kQueueEmpty = 18;
 
 struct Buffer {
@@ -38,20 +45,22 @@ std::size_t lost;
 Buffer device, host;
 thread_local std::vector<std::uint64_t> externals;
 
+struct Watcher {
+  Callback callback;
+  void* user;
+  std::string name;
+  std::map<std::pair<int, std::uint32_t>, bool> functions;
+};
+Watcher* watcher;  // who subscribes
+std::size_t rival_buffers;
+
 std::uint32_t version() {
   const char* text = std::getenv("FAKE_CUPTI_VERSION");
   return text != nullptr ? static_cast<std::uint32_t>(std::atoi(text)) : 130001;
 }
 
 std::size_t size_of(int kind) {
-  const bool thirteen = version() >= 130000;
-  switch (kind) {
-    case kConcurrentKernel: return thirteen ? kKernel10Bytes : kKernel9Bytes;
-    case kMemcpy: return thirteen ? kMemcpy6Bytes : kMemcpy5Bytes;
-    case kMemset: return kMemsetBytes;
-    case kExternalCorrelation: return kExternalBytes;
-    default: return kApiBytes;
-  }
+  return fake_cupti_record_bytes(kind, version());
 }
 
 void complete(std::vector<Buffer>& ready) {
@@ -86,18 +95,20 @@ bool is_on(int kind) {
 }
 
 template <class Record>
-Record transfer(const FakeLaunch& launch) {
+Record transfer(const FakeLaunch& launch, std::uint32_t id) {
   Record r{};
   r.kind = launch.kind;
   r.bytes = launch.bytes;
   r.start = launch.start;
   r.end = launch.end;
+  r.device = launch.device;
+  r.context = launch.context;
   r.stream = launch.stream;
-  r.correlation = correlations;
+  r.correlation = id;
   return r;
 }
 
-void add_launch(const FakeLaunch& launch, std::vector<Buffer>& ready) {
+void add_launch(const FakeLaunch& launch, std::uint32_t id, std::vector<Buffer>& ready) {
   if (launch.kind == kConcurrentKernel) {
     KernelActivity r{};
     r.kind = launch.kind;
@@ -107,15 +118,32 @@ void add_launch(const FakeLaunch& launch, std::vector<Buffer>& ready) {
     r.grid[0] = static_cast<std::int32_t>(launch.grid);
     r.block[0] = static_cast<std::int32_t>(launch.block);
     r.grid[1] = r.grid[2] = r.block[1] = r.block[2] = 1;
-    r.correlation = correlations;
+    r.correlation = id;
+    r.device = launch.device;
+    r.context = launch.context;
     r.name = launch.name;
+    r.graph_node = launch.graph_node;
+    add(device, r, ready);
+  } else if (launch.kind == kSynchronization) {
+    SynchronizationActivity r{};
+    r.kind = launch.kind;
+    r.type = launch.copy_kind;
+    r.start = launch.start;
+    r.end = launch.end;
+    r.context = launch.context;
+    r.stream = launch.stream;
+    r.correlation = id;
+    add(host, r, ready);
+  } else if (launch.kind == kMemcpy2) {
+    auto r = transfer<MemcpyPtoPActivity>(launch, id);
+    r.copy_kind = launch.copy_kind;
     add(device, r, ready);
   } else if (launch.kind == kMemcpy) {
-    auto r = transfer<MemcpyActivity>(launch);
+    auto r = transfer<MemcpyActivity>(launch, id);
     r.copy_kind = launch.copy_kind;
     add(device, r, ready);
   } else {
-    add(device, transfer<MemsetActivity>(launch), ready);
+    add(device, transfer<MemsetActivity>(launch, id), ready);
   }
   device.incomplete |= launch.start == 0;
 }
@@ -127,9 +155,68 @@ struct ApiActivity {
 };
 static_assert(sizeof(ApiActivity) == kApiBytes);
 
+// Who got the buffer.
+void rival_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
+  static std::uint8_t buffers[2][std::size_t{1} << 20];  // the device's and the host's
+  static std::size_t next = 0;
+  *buffer = buffers[next++ % 2];
+  *size = sizeof buffers[0];
+  *most = 0;
+}
+void rival_completed(void*, std::uint32_t, std::uint8_t*, std::size_t, std::size_t) {
+  ++rival_buffers;  // its own or not, as Kineto takes what it does not know
+}
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+Result subscribe(Subscriber* out, Callback callback, void* user, std::string name, char* old_name,
+                 std::size_t old_size) {
+  const std::lock_guard lock(mutex);
+  if (watcher != nullptr) {
+    if (old_name != nullptr && old_size > 0)
+      old_name[watcher->name.copy(old_name, old_size - 1)] = '\0';
+    return kMultipleSubscribers;
+  }
+  watcher = new Watcher{callback, user, std::move(name), {}};
+  *out = reinterpret_cast<Subscriber>(watcher);
+  return kSuccess;
+}
+
+// The API call as its subscriber sees it, on the thread that makes it.
+void tell_watcher(std::uint32_t correlation) {
+  Watcher seen{};
+  {
+    const std::lock_guard lock(mutex);
+    constexpr std::uint32_t kLaunchKernel = 211;
+    if (watcher == nullptr || !watcher->functions[{kRuntimeDomain, kLaunchKernel}]) return;
+    seen = *watcher;
+  }
+  CallbackData data{};
+  data.correlation = correlation;
+  seen.callback(seen.user, kRuntimeDomain, 211, &data);
+  data.site = 1;
+  seen.callback(seen.user, kRuntimeDomain, 211, &data);
+}
+
 }  // namespace
 
 extern "C" {
+
+std::size_t fake_cupti_record_bytes(int kind, std::uint32_t of_version) {
+  const bool thirteen = of_version >= 130000;
+  switch (kind) {
+    case kConcurrentKernel: return thirteen ? kKernel10Bytes : kKernel9Bytes;
+    case kMemcpy: return thirteen ? kMemcpy6Bytes : kMemcpy5Bytes;
+    case kMemcpy2: return kMemcpyPtoPBytes;
+    case kMemset: return kMemsetBytes;
+    case kSynchronization: return thirteen ? kSynchronization2Bytes : kSynchronizationBytes;
+    case kExternalCorrelation: return kExternalBytes;
+    default: return kApiBytes;
+  }
+}
 
 Result cuptiGetVersion(std::uint32_t* out) {
   *out = version();
@@ -165,6 +252,11 @@ Result cuptiActivityDisable(int kind) {
 }
 
 Result cuptiActivityFlushAll(std::uint32_t flag) {
+  static const char* play = std::getenv("FAKE_CUPTI_PLAY");
+  if (play != nullptr && flag == kForced && enabled != 0) {
+    fake_cupti_play(play);
+    play = nullptr;
+  }
   std::vector<Buffer> ready;
   {
     const std::lock_guard lock(mutex);
@@ -194,6 +286,30 @@ Result cuptiActivityGetNumDroppedRecords(void*, std::uint32_t, std::size_t* coun
   return kSuccess;
 }
 
+Result cuptiSubscribe(Subscriber* out, Callback callback, void* user) {
+  return subscribe(out, callback, user, "", nullptr, 0);
+}
+
+Result cuptiSubscribe_v2(Subscriber* out, Callback callback, void* user, SubscriberParams* params) {
+  return subscribe(out, callback, user, params->name, params->old_name, params->old_name_size);
+}
+
+Result cuptiUnsubscribe(Subscriber subscriber) {
+  const std::lock_guard lock(mutex);
+  if (watcher == nullptr || reinterpret_cast<Watcher*>(subscriber) != watcher) return kInvalid;
+  delete watcher;
+  watcher = nullptr;
+  return kSuccess;
+}
+
+Result cuptiEnableCallback(std::uint32_t enable, Subscriber subscriber, int domain,
+                           std::uint32_t function) {
+  const std::lock_guard lock(mutex);
+  if (reinterpret_cast<Watcher*>(subscriber) != watcher) return kInvalid;
+  watcher->functions[{domain, function}] = enable != 0;
+  return kSuccess;
+}
+
 Result cuptiActivityPushExternalCorrelationId(int kind, std::uint64_t id) {
   if (kind != kCustom0) return kInvalid;
   externals.push_back(id);
@@ -214,6 +330,10 @@ std::uint32_t fake_cupti_call(const FakeLaunch* launch) {
   {
     const std::lock_guard lock(mutex);
     id = ++correlations;
+  }
+  if (launch != nullptr && launch->kind == kConcurrentKernel) tell_watcher(id);
+  {
+    const std::lock_guard lock(mutex);
     if (is_on(kRuntime)) {
       if (is_on(kExternalCorrelation) && !externals.empty())
         add(host,
@@ -221,7 +341,7 @@ std::uint32_t fake_cupti_call(const FakeLaunch* launch) {
             ready);
       add(host, ApiActivity{kRuntime, {}, id, 0}, ready);
     }
-    if (launch != nullptr && is_on(launch->kind)) add_launch(*launch, ready);
+    if (launch != nullptr && is_on(launch->kind)) add_launch(*launch, id, ready);
   }
   complete(ready);
   return id;
@@ -235,6 +355,72 @@ void fake_cupti_drop(std::size_t count) {
 std::uint64_t fake_cupti_enabled(void) {
   const std::lock_guard lock(mutex);
   return enabled;
+}
+
+bool fake_cupti_rival_subscribes(const char* name) {
+  Subscriber subscriber = nullptr;
+  return subscribe(&subscriber, nullptr, nullptr, name, nullptr, 0) == kSuccess;
+}
+
+void fake_cupti_rival_registers(void) {
+  const std::lock_guard lock(mutex);
+  requested = rival_requested;
+  completed = rival_completed;
+}
+
+void fake_cupti_rival_leaves(void) {
+  const std::lock_guard lock(mutex);
+  delete watcher;
+  watcher = nullptr;
+  enabled = 0;
+}
+
+std::size_t fake_cupti_rival_buffers(void) {
+  const std::lock_guard lock(mutex);
+  return rival_buffers;
+}
+
+bool fake_cupti_subscribed(void) {
+  const std::lock_guard lock(mutex);
+  return watcher != nullptr;
+}
+
+std::size_t fake_cupti_watched(void) {
+  const std::lock_guard lock(mutex);
+  if (watcher == nullptr) return 0;
+  std::size_t count = 0;
+  for (const auto& [function, on] : watcher->functions) count += on;
+  return count;
+}
+
+bool fake_cupti_play(const char* path) {
+  static std::map<std::uint64_t, std::string> names;  // outlives what points to it
+  const std::string bytes = contents_of(path);
+  std::string stem = path;
+  stem.resize(stem.size() - std::strlen(".buf"));
+  const auto of_version =
+      static_cast<std::uint32_t>(std::atoi(stem.c_str() + stem.rfind(".v") + 2));
+  std::ifstream table(stem + ".names");
+  std::uint64_t address = 0;
+  for (std::string name; table >> std::hex >> address && std::getline(table >> std::ws, name);)
+    names[address] = name;
+  if (bytes.empty()) return false;
+  Buffer buffer;
+  std::size_t most = 0;
+  requested(&buffer.bytes, &buffer.size, &most);
+  if (buffer.bytes == nullptr || buffer.size < bytes.size()) return false;
+  std::memcpy(buffer.bytes, bytes.data(), bytes.size());
+  for (std::size_t at = 0; at < bytes.size();) {
+    auto* const record = reinterpret_cast<Activity*>(buffer.bytes + at);
+    if (record->kind == kConcurrentKernel) {
+      auto& name = reinterpret_cast<KernelActivity*>(record)->name;
+      const auto found = names.find(reinterpret_cast<std::uint64_t>(name));
+      name = found != names.end() ? found->second.c_str() : nullptr;
+    }
+    at += fake_cupti_record_bytes(record->kind, of_version);
+  }
+  completed(nullptr, 0, buffer.bytes, buffer.size, bytes.size());
+  return true;
 }
 
 }  // extern "C"

@@ -9,7 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
 #include <time.h>
+#include <vector>
 
 #include "device/nvml_abi.h"
 
@@ -20,15 +25,48 @@ using namespace joulediff::device::abi;
 constexpr Return kInvalidArgument = 2;
 constexpr long long kMillisecond = 1'000'000;
 
-long long setting(const char* name, long long otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::atoll(text) : otherwise;
-}
-
 long long now(clockid_t clock) {
   timespec t{};
   clock_gettime(clock, &t);
   return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
+}
+
+struct Change {
+  long long time;
+  std::string name;
+  long long value;
+};
+
+std::vector<Change> script() {
+  std::vector<Change> changes;
+  const char* path = std::getenv("FAKE_NVML_SCRIPT");
+  if (!path) return changes;
+  std::ifstream file(path);
+  const long long begin = now(CLOCK_MONOTONIC);
+  double seconds = 0;
+  std::string name;
+  long long value = 0;
+  while (file >> seconds >> name >> value)
+    changes.push_back({begin + static_cast<long long>(seconds * 1e9), name, value});
+  return changes;
+}
+
+std::mutex mutex;
+std::map<std::string, long long>& overrides() {
+  static auto* const all = new std::map<std::string, long long>;  // calls outlive the exit
+  return *all;
+}
+
+long long setting(const char* name, long long otherwise) {
+  const std::scoped_lock lock(mutex);
+  static const auto* const changes = new std::vector<Change>(script());
+  if (const auto found = overrides().find(name); found != overrides().end()) return found->second;
+  const char* text = std::getenv(name);
+  long long value = text ? std::atoll(text) : otherwise;
+  const long long time = now(CLOCK_MONOTONIC);
+  for (const Change& change : *changes)
+    if (change.name == name && change.time <= time) value = change.value;
+  return value;
 }
 
 void pause_for(long long ns) {
@@ -60,6 +98,24 @@ double energy_mj(long long ns) {
 unsigned index_of(Device device) {
   return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(device)) - 1;
 }
+bool is(Device device, const char* name) {
+  const long long board = setting(name, 0);
+  return board == -1 || board == index_of(device) + 1LL;
+}
+// Every call about a board begins with this.
+Return state(Device device) {
+  while (is(device, "FAKE_NVML_HANG")) pause_for(10 * kMillisecond);
+  return is(device, "FAKE_NVML_LOST") ? kGpuIsLost : kSuccess;
+}
+#define JD_STATE(device) \
+  if (const Return trouble = state(device); trouble != kSuccess) return trouble
+// The instant at which a counter that stands still began to; `tick` for one that goes on.
+long long unless_frozen(Device device, long long tick) {
+  if (!is(device, "FAKE_NVML_FROZEN")) return tick;
+  const std::scoped_lock lock(mutex);
+  static auto* const since = new std::map<unsigned, long long>;
+  return since->try_emplace(index_of(device), tick).first->second;
+}
 bool old_driver() {
   return setting("FAKE_NVML_OLD", 0) != 0;
 }
@@ -74,8 +130,18 @@ Return put(char* out, unsigned size, const char* text) {
 
 extern "C" {
 
+void fake_nvml_set(const char* name, long long value) {
+  const std::scoped_lock lock(mutex);
+  overrides()[name] = value;
+}
+void fake_nvml_reset() {
+  const std::scoped_lock lock(mutex);
+  overrides().clear();
+}
+
 Return nvmlInit_v2() {
-  return kSuccess;
+  while (setting("FAKE_NVML_HANG_INIT", 0) != 0) pause_for(10 * kMillisecond);
+  return static_cast<Return>(setting("FAKE_NVML_INIT", kSuccess));
 }
 
 Return nvmlSystemGetDriverVersion(char* out, unsigned size) {
@@ -90,11 +156,13 @@ Return nvmlDeviceGetCount_v2(unsigned* count) {
 Return nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
   if (index >= setting("FAKE_NVML_BOARDS", 1)) return kInvalidArgument;
   *device = reinterpret_cast<Device>(static_cast<std::uintptr_t>(index + 1));
-  return kSuccess;
+  return state(*device);
 }
 
-Return nvmlDeviceGetName(Device, char* out, unsigned size) {
-  return put(out, size, "Fake H200");
+Return nvmlDeviceGetName(Device device, char* out, unsigned size) {
+  const bool unlike = setting("FAKE_NVML_UNLIKE", 0) != 0;
+  return put(out, size,
+             unlike ? ("Fake H" + std::to_string(index_of(device))).c_str() : "Fake H200");
 }
 
 Return nvmlDeviceGetUUID(Device device, char* out, unsigned size) {
@@ -104,28 +172,50 @@ Return nvmlDeviceGetUUID(Device device, char* out, unsigned size) {
   return put(out, size, text);
 }
 
-Return nvmlDeviceGetMigMode(Device, unsigned* current, unsigned* pending) {
-  *current = *pending = static_cast<unsigned>(setting("FAKE_NVML_MIG", 0));
+Return nvmlDeviceGetMigMode(Device device, unsigned* current, unsigned* pending) {
+  *current = *pending = is(device, "FAKE_NVML_MIG") ? 1 : 0;
   return kSuccess;
 }
 
-Return nvmlDeviceGetPowerUsage(Device, unsigned* milliwatts) {
+Return nvmlDeviceGetVirtualizationMode(Device device, int* mode) {
+  constexpr int kVgpu = 2;
+  *mode = is(device, "FAKE_NVML_VGPU") ? kVgpu : 0;
+  return kSuccess;
+}
+
+Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, ProcessInfo* all) {
+  JD_STATE(device);
+  const long long pid = setting("FAKE_NVML_PROCESS", 0);
+  if (*count < 1) return kInsufficientSize;
+  *count = pid != 0 ? 1 : 0;
+  if (pid != 0) all[0] = {static_cast<unsigned>(pid), 3ULL << 30, ~0U, ~0U};
+  return kSuccess;
+}
+
+Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
+  JD_STATE(device);
   const long long t = now(CLOCK_MONOTONIC);
   *milliwatts = static_cast<unsigned>(energy_mj(t) - energy_mj(t - 1'000'000'000));
+  if (is(device, "FAKE_NVML_ZERO")) *milliwatts = 0;
   return kSuccess;
 }
 
-Return nvmlDeviceGetTotalEnergyConsumption(Device, unsigned long long* millijoules) {
+Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* millijoules) {
   if (old_driver()) return kNotSupported;
+  JD_STATE(device);
   pause_for(3 * kMillisecond);
   const long long tick = now(CLOCK_MONOTONIC) / (100 * kMillisecond) * (100 * kMillisecond);
-  *millijoules = static_cast<unsigned long long>(energy_mj(tick));
+  *millijoules = static_cast<unsigned long long>(
+      energy_mj(unless_frozen(device, tick)) + static_cast<double>(setting("FAKE_NVML_OFFSET", 0)));
+  if (is(device, "FAKE_NVML_ZERO")) *millijoules = 0;
+  if (setting("FAKE_NVML_BITS", 64) < 64) *millijoules %= 1ULL << setting("FAKE_NVML_BITS", 64);
   return kSuccess;
 }
 
-Return nvmlDeviceGetSamples(Device, int kind, unsigned long long since, int* type, unsigned* count,
-                            Sample* samples) {
+Return nvmlDeviceGetSamples(Device device, int kind, unsigned long long since, int* type,
+                            unsigned* count, Sample* samples) {
   if (kind != kTotalPowerSamples) return kInvalidArgument;
+  JD_STATE(device);
   const long long offset = now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
   const long long step = 20 * kMillisecond;
   const long long last = now(CLOCK_MONOTONIC) / step;
@@ -135,7 +225,8 @@ Return nvmlDeviceGetSamples(Device, int kind, unsigned long long since, int* typ
     if (time_us <= since) continue;
     if (filled == *count) return kInsufficientSize;
     samples[filled].time_us = time_us;
-    samples[filled].value.ui = static_cast<unsigned>(power_mw(i * step));
+    samples[filled].value.ui =
+        is(device, "FAKE_NVML_ZERO") ? 0 : static_cast<unsigned>(power_mw(i * step));
     ++filled;
   }
   *count = filled;
@@ -145,38 +236,48 @@ Return nvmlDeviceGetSamples(Device, int kind, unsigned long long since, int* typ
 
 Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
   if (old_driver()) return kNotSupported;
+  JD_STATE(device);
   for (int i = 0; i < count; ++i) {
     FieldValue& field = fields[i];
     field.value_type = kUnsignedInt;
     field.result = kSuccess;
     if (field.field == kFieldPowerInstant && field.scope == kScopeGpu)
-      field.value.ui = static_cast<unsigned>(power_mw(now(CLOCK_MONOTONIC)));
+      field.value.ui = is(device, "FAKE_NVML_ABSURD")
+                           ? 53'131'000
+                           : static_cast<unsigned>(power_mw(now(CLOCK_MONOTONIC)));
     else if (field.field == kFieldPowerAverage && field.scope == kScopeGpu)
       nvmlDeviceGetPowerUsage(device, &field.value.ui);
     else if (field.field == kFieldPowerAverage && field.scope == kScopeMemory)
       field.value.ui = 41'000;
+    else if (field.scope == kScopeModule && is(device, "FAKE_NVML_MODULE"))
+      field.value.ui = 250'000;
     else
       field.result = kNotSupported;
+    if (is(device, "FAKE_NVML_ZERO")) field.value.ui = 0;
   }
   return kSuccess;
 }
 
-Return nvmlDeviceGetClockInfo(Device, int clock, unsigned* megahertz) {
+Return nvmlDeviceGetClockInfo(Device device, int clock, unsigned* megahertz) {
+  JD_STATE(device);
   *megahertz = clock == kClockSm ? 1980 : 3201;
   return kSuccess;
 }
 
-Return nvmlDeviceGetCurrentClocksEventReasons(Device, unsigned long long* reasons) {
+Return nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* reasons) {
+  JD_STATE(device);
   *reasons = 0;
   return kSuccess;
 }
 
-Return nvmlDeviceGetEnforcedPowerLimit(Device, unsigned* milliwatts) {
+Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
+  JD_STATE(device);
   *milliwatts = 700'000;
   return kSuccess;
 }
 
-Return nvmlDeviceGetTemperature(Device, int, unsigned* degrees) {
+Return nvmlDeviceGetTemperature(Device device, int, unsigned* degrees) {
+  JD_STATE(device);
   *degrees = 45;
   return kSuccess;
 }

@@ -1,0 +1,91 @@
+#include "lab/doctor.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace joulediff::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class Doctor : public testing::Test {
+ protected:
+  Doctor() {
+    // A driver's library that is none: no board, whatever this machine has.
+    setenv("JOULEDIFF_NVML", "/nowhere/libnvidia-ml.so.1", 1);
+    setenv("JOULEDIFF_ROCM_SMI", "/nowhere/librocm_smi64.so", 1);
+    fs::create_directories(root_ / "powercap");
+    fs::create_directories(root_ / "hwmon");
+    write("proc/loadavg", "0.10 0.10 0.10 1/100 1");
+  }
+  ~Doctor() override {
+    fs::remove_all(root_);
+    for (const char* name : {"JOULEDIFF_NVML", "JOULEDIFF_ROCM_SMI", "JOULEDIFF_CUPTI"})
+      unsetenv(name);
+  }
+  void write(const std::string& file, const std::string& text) {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text << "\n";
+  }
+  Check check(const std::string& what) {
+    for (const Check& one : examine({root_ / "powercap", root_ / "hwmon", root_ / "proc"}))
+      if (one.what == what) return one;
+    ADD_FAILURE() << "no check " << what;
+    return {};
+  }
+
+  const fs::path root_ = fs::temp_directory_path() / ("doctor" + std::to_string(getpid()));
+};
+
+TEST_F(Doctor, AMachineWithoutMetersHasAModel) {
+  const Check board = check("board energy"), host = check("host energy");
+  EXPECT_EQ(board.health, Health::missing);
+  EXPECT_FALSE(board.remedy.empty());
+  EXPECT_EQ(host.health, Health::partly);
+  EXPECT_THAT(host.says, HasSubstr("modelled"));
+  EXPECT_THAT(host.remedy, HasSubstr("--meter"));
+}
+
+TEST_F(Doctor, RaplIsSaidByItsDomains) {
+  write("powercap/intel-rapl:0/name", "package-0");
+  write("powercap/intel-rapl:0/max_energy_range_uj", "262143328850");
+  write("powercap/intel-rapl:0/energy_uj", "5");
+  EXPECT_EQ(check("host energy").health, Health::good);
+  EXPECT_THAT(check("host energy").says, HasSubstr("package-0"));
+}
+
+TEST_F(Doctor, RailsAreSaid) {
+  write("hwmon/hwmon0/name", "ina3221");
+  write("hwmon/hwmon0/in1_label", "VDD_GPU");
+  write("hwmon/hwmon0/in1_input", "5000");
+  write("hwmon/hwmon0/curr1_input", "1500");
+  EXPECT_THAT(check("rails").says, HasSubstr("ina3221 VDD_GPU"));
+}
+
+TEST_F(Doctor, ALibcuptiThatIsNoneIsSaid) {
+  setenv("JOULEDIFF_CUPTI", "/nowhere/libcupti.so", 1);
+  EXPECT_EQ(check("kernels").health, Health::missing);
+  EXPECT_THAT(check("kernels").remedy, HasSubstr("JOULEDIFF_CUPTI"));
+}
+
+TEST_F(Doctor, PtraceThatIsForbiddenHasACommand) {
+  write("proc/sys/kernel/yama/ptrace_scope", "3");
+  EXPECT_EQ(check("stepping").health, Health::missing);
+  EXPECT_THAT(check("stepping").remedy, HasSubstr("sysctl"));
+  write("proc/sys/kernel/yama/ptrace_scope", "1");
+  EXPECT_EQ(check("stepping").health, Health::good);
+}
+
+TEST_F(Doctor, ABusyHostIsSaid) {
+  write("proc/loadavg", "999.00 999.00 999.00 1/100 1");
+  EXPECT_EQ(check("a quiet host").health, Health::partly);
+}
+
+}  // namespace
+}  // namespace joulediff::lab

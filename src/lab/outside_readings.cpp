@@ -1,0 +1,57 @@
+#include "lab/outside_readings.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/format.h"
+
+namespace joulediff::lab {
+namespace {
+
+constexpr Nanoseconds kEarliest = -kSecond / 2;
+constexpr Nanoseconds kLatest = 2 * kSecond;
+
+}  // namespace
+
+void OutsideReadings::add(const std::vector<device::MeterSample>& samples, const Instant& at) {
+  for (const device::MeterSample& sample : samples) {
+    const Nanoseconds time = at.to_monotonic(sample.realtime);
+    const Nanoseconds delay = at.monotonic - time;
+    least_delay_ = std::min(least_delay_.value_or(delay), delay);
+    readings_.push_back(
+        {time, sample.milliwatts, sample.channel.empty() ? meter_ : sample.channel});
+  }
+}
+
+void OutsideReadings::give_on_our_clock(Samples& samples) {
+  if (least_delay_ && (*least_delay_ < kEarliest || *least_delay_ > kLatest)) {
+    for (Reading& reading : readings_) reading.time += *least_delay_;
+    samples.diagnose(
+        {Severity::warning, "record.meter_clock",
+         fmt::format("the clock of the meter {} is {:.1f} s {} ours: its readings are moved by "
+                     "that; set its clock, or let it print unix time",
+                     meter_, std::abs(to_seconds(*least_delay_).value),
+                     *least_delay_ > 0 ? "behind" : "ahead of")});
+  }
+  give(samples);
+}
+
+void OutsideReadings::give_between(Nanoseconds begin, Nanoseconds end, Samples& samples) {
+  std::erase_if(readings_, [&](const Reading& r) { return r.time < begin || r.time > end; });
+  if (readings_.empty())
+    samples.diagnose({Severity::warning, "record.meter_file",
+                      fmt::format("{} has no readings of the time of this recording: its times "
+                                  "should be unix time",
+                                  meter_)});
+  give(samples);
+}
+
+void OutsideReadings::give(Samples& samples) {
+  std::ranges::stable_sort(readings_, {}, &Reading::time);
+  for (const Reading& reading : readings_)
+    samples.add(run::Source::external_power, reading.channel, reading.time, reading.milliwatts);
+  readings_.clear();
+}
+
+}  // namespace joulediff::lab

@@ -1,0 +1,41 @@
+// Readings of an outside meter, in whatever order and by whatever clock they come.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/external.h"
+#include "lab/clock.h"
+#include "lab/samples.h"
+
+namespace joulediff::lab {
+
+class OutsideReadings {
+ public:
+  // `meter`: what to call it, and its channel where it names none.
+  explicit OutsideReadings(std::string meter) : meter_(std::move(meter)) {}
+
+  // What has come at an instant, or what a file was found to hold then.
+  void add(const std::vector<device::MeterSample>& samples, const Instant& at);
+
+  // No reading comes before its time, nor do all come seconds after it: if they seem to, the
+  // meter's clock is wrong (by an hour, where it has local time), and they are moved onto ours.
+  void give_on_our_clock(Samples& samples);
+  // Those of a time; that there are none is diagnosed.
+  void give_between(Nanoseconds begin, Nanoseconds end, Samples& samples);
+
+ private:
+  struct Reading {
+    Nanoseconds time = 0;
+    std::int64_t milliwatts = 0;
+    std::string channel;
+  };
+  void give(Samples& samples);
+
+  std::string meter_;
+  std::vector<Reading> readings_;
+  std::optional<Nanoseconds> least_delay_;
+};
+
+}  // namespace joulediff::lab

@@ -1,0 +1,197 @@
+#include "record/replay.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "record/json.h"
+#include "record/values.h"
+
+namespace joulediff::record {
+namespace {
+
+constexpr double kChunkSeconds = 0.25;
+constexpr double kFloorSeconds = 1e-3;  // of one execution of a floor
+constexpr std::uint64_t kQueuedSpins = 8;
+constexpr time_t kAnswerSeconds = 120;
+constexpr std::size_t kLongestAnswer = 256;
+constexpr std::size_t kLongestSignature = 400;  // in a diagnostic
+
+}  // namespace
+
+void tell(const char* severity, const char* rule, const std::string& message) {
+  const std::string fact = std::string(R"({"severity":")") + severity + R"(","rule":"record.)" +
+                           rule + R"(","message":")" + escaped(message) + "\"}";
+  jd_fact("diagnostic", fact.c_str());
+}
+
+Launcher::~Launcher() {
+  lose();
+}
+
+void Launcher::lose() {
+  if (socket_ >= 0) close(socket_);
+  socket_ = -1;
+}
+
+bool Launcher::connect(const char* path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (std::strlen(path) >= sizeof address.sun_path) return false;
+  std::strcpy(address.sun_path, path);
+  socket_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const timeval patience{kAnswerSeconds, 0};
+  setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if (::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) lose();
+  return !lost();
+}
+
+bool Launcher::say(const std::string& line) {
+  for (std::size_t sent = 0; !lost() && sent < line.size();) {
+    const ssize_t size = send(socket_, line.data() + sent, line.size() - sent, MSG_NOSIGNAL);
+    if (size > 0)
+      sent += static_cast<std::size_t>(size);
+    else if (errno != EINTR)
+      lose();
+  }
+  return !lost();
+}
+
+// The number after `word`; none where the launcher says "enough".
+std::optional<std::uint64_t> Launcher::hear(const char* word) {
+  std::size_t end;
+  while ((end = heard_.find('\n')) == std::string::npos) {
+    char bytes[kLongestAnswer];
+    const ssize_t size = recv(socket_, bytes, sizeof bytes, 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0 || heard_.size() > kLongestAnswer) {
+      lose();
+      return {};
+    }
+    heard_.append(bytes, static_cast<std::size_t>(size));
+  }
+  const std::string line = heard_.substr(0, end);
+  heard_.erase(0, end + 1);
+  const std::string begin = std::string(word) + " ";
+  if (line.starts_with(begin)) return std::strtoull(line.c_str() + begin.size(), nullptr, 10);
+  if (line != "enough") lose();
+  return {};
+}
+
+std::uint64_t Launcher::plan(std::uint64_t count) {
+  return say("plan " + std::to_string(count) + "\n") ? hear("replay").value_or(0) : 0;
+}
+
+std::uint64_t Launcher::more(std::uint64_t number, std::uint64_t begin, std::uint64_t end,
+                             std::uint64_t count) {
+  std::string line = "replay";
+  for (const std::uint64_t n : {number, begin, end, count}) line += " " + std::to_string(n);
+  return say(line + "\n") ? hear("more").value_or(0) : 0;
+}
+
+void Replay::begin() {
+  auto chosen = costliest(operators_, jd_operator_seconds);
+  if (chosen.empty()) tell("warning", "no_replay", "the order pass timed no operator");
+  const char* const path = std::getenv("JOULEDIFF_SOCKET");
+  if (chosen.empty()) return;
+  if (path == nullptr || *path == '\0')
+    return tell("note", "no_replay", "no launcher to measure for");
+  if (!launcher_.connect(path))
+    return tell("warning", "launcher_lost", std::string("no answer at ") + path);
+  const std::uint64_t floors = memory().spins() ? 2 : 1;
+  const std::uint64_t room = launcher_.plan(chosen.size() + floors);
+  chosen.resize(std::min<std::uint64_t>(chosen.size(), room > floors ? room - floors : 0));
+  wanted_.insert(chosen.begin(), chosen.end());
+  const auto spin = [](std::uint64_t count) {
+    for (std::uint64_t i = 1; i <= count; ++i) {
+      memory().spin();
+      if (i % kQueuedSpins == 0) memory().synchronize();
+    }
+  };
+  const auto rest = [](std::uint64_t count) {
+    const auto ns = static_cast<long>(static_cast<double>(count) * kFloorSeconds * 1e9);
+    const timespec pause{ns / 1'000'000'000, ns % 1'000'000'000};
+    nanosleep(&pause, nullptr);
+  };
+  if (memory().spins()) measure("joulediff.static", kFloorSeconds, spin, {});
+  measure("joulediff.idle", kFloorSeconds, rest, {});
+}
+
+void Replay::at(std::uint32_t index, const jd_op& op, void (*execute)(void*), void* context) {
+  if (wanted_.empty() || launcher_.lost() || index >= operators_.size()) return;
+  auto found = wanted_.find(signature_of(op));
+  if (found == wanted_.end() && op.name != nullptr && operators_[index].name == op.name) {
+    // A cache that grows: the steps have not the same shapes.
+    found = wanted_.find(operators_[index].signature);
+    if (found == wanted_.end() || found->second != index) return;
+    ++other_shape_;
+  }
+  if (found == wanted_.end()) return;
+  const std::string signature = found->first;
+  const std::uint32_t planned = found->second;
+  wanted_.erase(found);
+  const std::vector<Saved> fresh = changed_in_place(op);
+  const auto run = [&](std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i) execute(context);
+  };
+  run(1);
+  measure(signature, jd_operator_seconds(planned), run, fresh);
+  for (const Saved& saved : fresh) memory().copy(saved.to, saved.bytes.data(), saved.bytes.size());
+}
+
+// An operator in place must not run away over thousands of executions, and the step that it is part
+// of must find what it would have found.
+std::vector<Replay::Saved> Replay::changed_in_place(const jd_op& op) {
+  std::vector<Saved> fresh;
+  for (std::uint32_t i = 0; i < op.output_count; ++i) {
+    const jd_value& out = op.outputs[i];
+    if (!usable(out)) continue;
+    const Bytes written = bytes_of(out);
+    const bool read = std::any_of(op.inputs, op.inputs + op.input_count, [&](const jd_value& in) {
+      const Bytes bytes = bytes_of(in);
+      return usable(in) && bytes.begin < written.end && written.begin < bytes.end;
+    });
+    if (!read) continue;
+    void* const to = reinterpret_cast<void*>(written.begin);
+    fresh.push_back({to, std::vector<std::byte>(written.end - written.begin)});
+    memory().copy(fresh.back().bytes.data(), to, fresh.back().bytes.size());
+  }
+  return fresh;
+}
+
+void Replay::measure(const std::string& signature, double seconds,
+                     const std::function<void(std::uint64_t)>& run,
+                     const std::vector<Saved>& fresh) {
+  const std::uint64_t number = number_++;
+  auto count = static_cast<std::uint64_t>(std::max(1.0, kChunkSeconds / std::max(seconds, 1e-7)));
+  while (count > 0) {
+    for (const Saved& saved : fresh)
+      memory().copy(saved.to, saved.bytes.data(), saved.bytes.size());
+    memory().synchronize();
+    const std::uint64_t begin = jd_now();
+    run(count);
+    memory().synchronize();
+    const std::uint64_t end = jd_now();
+    jd_replay(signature.c_str(), begin, end, count);
+    count = launcher_.more(number, begin, end, count);
+  }
+}
+
+void Replay::end() {
+  if (launcher_.lost() && number_ > 0)
+    return tell("warning", "launcher_lost", "the launcher answered no more in replay");
+  for (const auto& [signature, index] : wanted_)
+    tell("warning", "not_replayed", signature.substr(0, kLongestSignature));
+  if (other_shape_ > 0)
+    tell("note", "replayed_at_another_shape",
+         std::to_string(other_shape_) + " operators came with other shapes in the replay step");
+}
+
+}  // namespace joulediff::record

@@ -35,7 +35,7 @@ constexpr std::size_t kBatch = 4096;
 // No table grows with the length of the run: the order pass is short, names and contexts are few
 // in every program that is not bent on making more.
 constexpr std::size_t kMostJoined = std::size_t{1} << 20;
-constexpr std::size_t kMostNames = std::size_t{1} << 16;
+constexpr std::size_t kMostNames = std::size_t{1} << 14;
 constexpr std::size_t kMostContexts = 1024;
 
 // CUPTI's callbacks carry no pointer of ours.

@@ -339,7 +339,7 @@ TEST(Devices, AreUnknownWhereTheProcessHasNoCuda) {
 
 // A table that is full forgets, and what comes again is named again: no kernel is without a name.
 TEST(Kernels, OfEndlesslyManyNamesKeepTheirNames) {
-  constexpr std::uint64_t kNames = 70'000;
+  constexpr std::uint64_t kNames = 17'000;
   const auto r = recorded(
       [] {
         jd_kernels(JD_TRACE);

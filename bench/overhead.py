@@ -46,7 +46,7 @@ class Recorder:
         with self._kernels(self._abi.ORDER):
             def step():
                 begin = self.library.now()
-                self._order.begin_step(next(self._index))
+                self._order.begin_step(next(self._index), True)
                 self._step()
                 self._order.end()
                 self._end(self._abi.ORDER, begin)

@@ -154,8 +154,12 @@ std::vector<DeviceShare> device_shares(const run::Run& run, const Launch& launch
     share.block.series = series_of(run, series_on(launch, block.host), device, meter);
     share.metered = std::ranges::find(share.block.series, meter.source, &run::Series::source) !=
                     share.block.series.end();
-    for (const auto& [rank, busy] : by_rank)
-      share.block.dropped_kernels += launch.ranks[rank]->dropped_kernels;
+    share.block.replays.clear();  // those of every rank were on this device
+    for (const auto& [rank, busy] : by_rank) {
+      const run::Block& own = *launch.ranks[rank];
+      share.block.dropped_kernels += own.dropped_kernels;
+      share.block.replays.insert(share.block.replays.end(), own.replays.begin(), own.replays.end());
+    }
     if (launch.ranks.size() == 1 && seconds.size() == 1) {
       share.trace = &block.trace_kernels;
       share.recognition = std::move(recognitions[lead]);

@@ -34,7 +34,8 @@ inline Program program(const std::vector<Call>& calls, const std::vector<double>
                        double total = 100) {
   Program p;
   p.run.manifest.work = {"token", 10};
-  p.run.blocks.resize(wobble.size());
+  for (std::uint32_t order = 0; order < wobble.size(); ++order)
+    p.run.blocks.emplace_back().order = order;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const Call& call = calls[i];
     run::Tensor tensor;

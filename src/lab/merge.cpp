@@ -262,10 +262,10 @@ std::vector<std::uint32_t> first_ranks(const std::vector<run::Run>& runs) {
 }
 
 Status check_given_once(const std::vector<run::Run>& runs) {
-  std::set<std::tuple<std::string, std::uint32_t, Nanoseconds>> seen;
+  std::set<std::tuple<std::string, std::uint32_t, std::uint32_t, Nanoseconds>> seen;
   for (std::size_t i = 0; i < runs.size(); ++i)
     for (const run::Block& block : runs[i].blocks)
-      if (!seen.emplace(fact(runs[i], "host"), block.pid, block.begin).second)
+      if (!seen.emplace(fact(runs[i], "host"), block.order, block.pid, block.begin).second)
         return refuse(fmt::format("run {} was given before: give each rank's run once", i + 1));
   return {};
 }

@@ -97,10 +97,9 @@ void values() {
   for (std::uint64_t place = 0; place < 2; ++place) {
     const std::uint64_t in = place + 1, out = place + 2;
     op(static_cast<std::uint32_t>(place), "test.double", &in, 1, &out, 1,
-       R"({"signature":"double(64)","view":false
-  })");
-}
-step(JD_VALUES);
+       R"json({"signature":"double(64)","view":false})json");
+  }
+  step(JD_VALUES);
 }
 
 void flush() {

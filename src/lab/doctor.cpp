@@ -156,7 +156,13 @@ void board_checks(std::vector<Check>& checks) {
                       ""});
   }
   for (const Diagnostic& note : amd.notes) checks.push_back(of_note("board energy", note));
-  if (boards.boards.empty() && boards.notes.empty() && amd.boards.empty() && amd.notes.empty())
+  const bool none =
+      boards.boards.empty() && boards.notes.empty() && amd.boards.empty() && amd.notes.empty();
+  if (const char* visible = std::getenv("CUDA_VISIBLE_DEVICES"); none && visible != nullptr)
+    checks.push_back({"board energy", Health::missing,
+                      fmt::format("no board is visible with CUDA_VISIBLE_DEVICES={}", visible),
+                      "unset CUDA_VISIBLE_DEVICES, or name a board of this machine"});
+  else if (none)
     checks.push_back({"board energy", Health::missing,
                       "no NVIDIA driver (libnvidia-ml.so.1) and no ROCm SMI on this machine",
                       "on a machine with a GPU, install its driver; on the processor alone, the "

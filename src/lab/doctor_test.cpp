@@ -17,16 +17,17 @@ using testing::HasSubstr;
 class Doctor : public testing::Test {
  protected:
   Doctor() {
-    // A driver's library that is none: no board, whatever this machine has.
-    setenv("JOULEDIFF_NVML", "/nowhere/libnvidia-ml.so.1", 1);
-    setenv("JOULEDIFF_ROCM_SMI", "/nowhere/librocm_smi64.so", 1);
+    const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
+    setenv("JOULEDIFF_NVML", (bin / "../lib/fakes/libnvidia-ml.so.1").c_str(), 1);
+    setenv("ROCR_VISIBLE_DEVICES", "-1", 1);
     fs::create_directories(root_ / "powercap");
     fs::create_directories(root_ / "hwmon");
     write("proc/loadavg", "0.10 0.10 0.10 1/100 1");
   }
   ~Doctor() override {
     fs::remove_all(root_);
-    for (const char* name : {"JOULEDIFF_NVML", "JOULEDIFF_ROCM_SMI", "JOULEDIFF_CUPTI"})
+    for (const char* name :
+         {"JOULEDIFF_NVML", "ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "JOULEDIFF_CUPTI"})
       unsetenv(name);
   }
   void write(const std::string& file, const std::string& text) {
@@ -43,7 +44,13 @@ class Doctor : public testing::Test {
   const fs::path root_ = fs::temp_directory_path() / ("doctor" + std::to_string(getpid()));
 };
 
+TEST_F(Doctor, ABoardIsSaidByItsSensors) {
+  EXPECT_EQ(check("board energy").health, Health::good);
+  EXPECT_THAT(check("board energy").says, HasSubstr("energy counter"));
+}
+
 TEST_F(Doctor, AMachineWithoutMetersHasAModel) {
+  setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
   const Check board = check("board energy"), host = check("host energy");
   EXPECT_EQ(board.health, Health::missing);
   EXPECT_FALSE(board.remedy.empty());

@@ -97,7 +97,7 @@ void values() {
   for (std::uint64_t place = 0; place < 2; ++place) {
     const std::uint64_t in = place + 1, out = place + 2;
     op(static_cast<std::uint32_t>(place), "test.double", &in, 1, &out, 1,
-       R"j({"signature":"double(64)","view":false})j");
+       R"json({"signature":"double(64)","view":false})json");
   }
   step(JD_VALUES);
 }

@@ -39,7 +39,7 @@ constexpr std::size_t kUserTime = 10;
 constexpr std::size_t kSystemTime = 11;
 constexpr std::size_t kChildrenUserTime = 12;
 constexpr std::size_t kChildrenSystemTime = 13;
-constexpr std::size_t kStart = 19;
+constexpr std::size_t kStart = 18;
 
 Nanoseconds from_ticks(std::int64_t ticks) {
   static const std::int64_t per_second = std::max(1L, sysconf(_SC_CLK_TCK));

@@ -19,6 +19,7 @@ class Doctor : public testing::Test {
   Doctor() {
     const auto bin = fs::read_symlink("/proc/self/exe").parent_path();
     setenv("JOULEDIFF_NVML", (bin / "../lib/fakes/libnvidia-ml.so.1").c_str(), 1);
+    setenv("JOULEDIFF_ROCM_SMI", (bin / "../lib/fakes/librocm_smi64.so").c_str(), 1);
     setenv("ROCR_VISIBLE_DEVICES", "-1", 1);
     fs::create_directories(root_ / "powercap");
     fs::create_directories(root_ / "hwmon");

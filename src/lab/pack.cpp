@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/format.h"
 #include "lab/align.h"
@@ -33,8 +34,22 @@ constexpr std::string_view kIdle = "joulediff.idle";
 // For each step of the order pass: the operator of the run that each index is.
 class OrderSteps {
  public:
-  OrderSteps(const run::Run& run, const SpoolContents& spool) {
-    for (const run::Operator& op : run.operators) reference_.push_back(op.name);
+  OrderSteps(const run::Run& run, const SpoolContents& spool) : first_new_(run.operators.size()) {
+    for (std::size_t i = 0; i < run.operators.size(); ++i) {
+      const run::Operator& op = run.operators[i];
+      if (is_of_order_alone(op))
+        known_[op.arguments] = static_cast<std::uint32_t>(i);
+      else
+        reference_.push_back(op.name);  // these come first
+    }
+    std::map<std::uint32_t, std::string> inputs;
+    std::string values_inputs;
+    for (const spool::Step& step : spool.steps) {
+      const auto text = spool.inputs.find(step.inputs);
+      if (text == spool.inputs.end()) continue;
+      inputs[step.index] = text->second;
+      if (step.pass == JD_VALUES) values_inputs = text->second;
+    }
     std::map<std::uint32_t, std::uint32_t> lengths;
     for (const spool::OpTime& time : spool.operator_times)
       lengths[time.step] = std::max(lengths[time.step], time.index + 1);
@@ -55,8 +70,17 @@ class OrderSteps {
       if (current.size() < length) current.resize(length);
       partners_[step] = align(reference_, std::span(current).first(length));
       operators_ += length;
-      for (std::uint32_t partner : partners_[step]) strangers_ += partner == kNoPartner;
+      const auto strangers = std::ranges::count(partners_[step], kNoPartner);
+      strangers_ += static_cast<std::uint64_t>(strangers);
+      if (values_inputs.empty() || inputs[step].empty() || inputs[step] == values_inputs)
+        unexpected_ += static_cast<std::uint64_t>(strangers);
+      name_strangers(inputs[step], current, partners_[step]);
     }
+  }
+
+  // Adds the operators that no step of the values pass had, without values.
+  void add_strangers(run::Run& run) const {
+    run.operators.insert(run.operators.end(), new_.begin(), new_.end());
   }
 
   run::OperatorId find(std::uint32_t step, std::uint32_t index) const {
@@ -66,13 +90,45 @@ class OrderSteps {
     return partner == kNoPartner ? run::OperatorId() : run::OperatorId(partner);
   }
   std::uint64_t operators() const { return operators_; }
+  // Those that no step of the values pass had, and those of them on inputs that it did have.
   std::uint64_t strangers() const { return strangers_; }
+  std::uint64_t unexpected() const { return unexpected_; }
 
  private:
+  static constexpr std::string_view kOfOrderAlone = R"({"of_order_alone":)";
+  static bool is_of_order_alone(const run::Operator& op) {
+    return op.arguments.starts_with(kOfOrderAlone);
+  }
+
+  // The same call of the same inputs is the same operator in every step and block.
+  void name_strangers(const std::string& inputs, std::span<const std::string_view> names,
+                      std::vector<std::uint32_t>& partners) {
+    constexpr std::size_t kMost = 100'000;  // a program whose every step is another
+    std::map<std::string_view, std::uint32_t> seen;
+    for (std::size_t i = 0; i < partners.size(); ++i) {
+      if (partners[i] != kNoPartner || names[i].empty() || known_.size() >= kMost) continue;
+      const nlohmann::json which = {inputs, names[i], seen[names[i]]++};
+      const std::string arguments =
+          std::string(kOfOrderAlone) +
+          which.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "}";
+      const auto number = static_cast<std::uint32_t>(first_new_ + new_.size());
+      const auto [known, fresh] = known_.try_emplace(arguments, number);
+      partners[i] = known->second;
+      if (!fresh) continue;
+      run::Operator& op = new_.emplace_back();
+      op.name = names[i];
+      op.arguments = arguments;
+    }
+  }
+
+  const std::size_t first_new_;
+  std::vector<run::Operator> new_;
+  std::map<std::string, std::uint32_t> known_;  // operators of the order pass alone
   std::vector<std::string_view> reference_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> partners_;
   std::uint64_t operators_ = 0;
   std::uint64_t strangers_ = 0;
+  std::uint64_t unexpected_ = 0;
 };
 
 // The texts of a spool's inputs as those of the run.
@@ -385,11 +441,11 @@ void add_process(run::Run& run, run::Block& block, const SpoolContents& spool,
   if (block.dropped_kernels > 0)
     diagnose(run, Severity::warning, "record.dropped_kernels",
              "kernels that the device's buffers lost", block.dropped_kernels);
-  if (order.strangers() > 0)
+  if (order.unexpected() > 0)
     diagnose(run, Severity::warning, "record.order_differs",
              "operators of the order pass that the values pass did not make (of " +
                  std::to_string(order.operators()) + "): the program's steps differ",
-             order.strangers());
+             order.unexpected());
   add_steps(run, block, spool);
   add_kernels(run, block, spool, order);
   give_native_stacks(run, block.order_kernels);
@@ -442,6 +498,7 @@ Status add_launch(run::Run& run, Recorded recorded) {
       ++others;
       continue;
     }
+    order.add_strangers(run);
     run::Block block = launch;
     block.rank = rank_of(*process).value_or(static_cast<std::uint32_t>(run.blocks.size() - first));
     block.pid = process->pid;

@@ -203,10 +203,42 @@ TEST(Pack, AlignsAnOrderPassThatDiffersByNames) {
   order_pass(spool, {"addmm", "dropout", "gelu"});
   run::Run run;
   ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
-  EXPECT_THAT(run.blocks[0].operator_times.op, ElementsAre(run::OperatorId(0), run::OperatorId(1)));
-  EXPECT_FALSE(run.blocks[0].order_kernels.op[1].valid());
+  EXPECT_THAT(run.blocks[0].operator_times.op,
+              ElementsAre(run::OperatorId(0), run::OperatorId(2), run::OperatorId(1)));
+  EXPECT_EQ(run.blocks[0].order_kernels.op[1], run::OperatorId(2));
+  ASSERT_EQ(run.operators.size(), 3u);
+  EXPECT_EQ(run.operators[2].name, "dropout");  // without values
+  EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
   ASSERT_TRUE(find(run, "record.order_differs"));
   EXPECT_EQ(find(run, "record.order_differs")->count, 1u);
+}
+
+// A step on other inputs makes other operators: they have kernels and a name, and no values.
+TEST(Pack, OperatorsOfOtherInputsAreOfTheOrderPassAlone) {
+  Spool spool = program();
+  spool.add(Type::inputs, Packer().put(std::uint32_t{1}).put(std::string_view("f[8]")).bytes());
+  spool.add(Type::inputs, Packer().put(std::uint32_t{2}).put(std::string_view("f[1]")).bytes());
+  spool.add_packed(Type::step, spool::Step{JD_VALUES, 1, 100, 200, 1, 0});
+  spool.kernel_name(0, "graph_kernel");
+  for (const std::uint32_t step : {2u, 3u}) {
+    const std::uint64_t begin = 300 + 100 * (step - 2);
+    spool.add_packed(Type::step, spool::Step{JD_ORDER, step, begin, begin + 100, 2, 0});
+    if (step == 2) spool.op_name(2, 0, "cuda_graph.replay");
+    spool.add_packed(Type::op_time, spool::OpTime{step, 0, begin + 10, begin + 20});
+    spool.add_packed(Type::correlation, spool::Correlation{step, step, 0, 0});
+    spool.kernel(0, begin + 15, step, JD_ORDER);
+  }
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
+  EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
+  ASSERT_EQ(run.operators.size(), 3u);
+  EXPECT_EQ(run.operators[2].name, "cuda_graph.replay");
+  EXPECT_THAT(run.blocks[0].order_kernels.op, ElementsAre(run::OperatorId(2), run::OperatorId(2)));
+  EXPECT_FALSE(find(run, "record.order_differs"));
+  // A later block finds it again.
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()}, 1)));
+  EXPECT_EQ(run.operators.size(), 3u);
+  EXPECT_EQ(run.blocks[1].order_kernels.op[0], run::OperatorId(2));
 }
 
 TEST(Pack, InputsDevicesAndWaits) {

@@ -28,9 +28,9 @@ void Operators::named(std::uint32_t step, std::uint32_t index, const char* name)
   if (name == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
-    auto& names = names_[index];
-    if (std::find(names.begin(), names.end(), name) != names.end()) return;
-    names.emplace_back(name);
+    std::string& last = names_[index];
+    if (last == name) return;
+    last = name;
   }
   spool::Packer packer;
   output_.append(spool::Type::op_name,

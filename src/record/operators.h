@@ -41,7 +41,7 @@ class Operators {
   std::mutex mutex_;
   std::vector<spool::OpTime> times_;
   std::unordered_map<std::uint32_t, Total> totals_;
-  std::unordered_map<std::uint32_t, std::vector<std::string>> names_;
+  std::unordered_map<std::uint32_t, std::string> names_;  // the last of each index
   bool kernels_ = false;
 };
 

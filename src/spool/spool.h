@@ -31,7 +31,7 @@ enum class Type : std::uint32_t {
   correlation = 8,    // Correlation[]
   replay = 9,         // u64 begin, u64 end, u64 count, string signature
   dropped = 10,       // u64 kernels that the device's buffers lost
-  op_name = 11,       // u32 step, u32 index, string name: order pass, once for each (index, name)
+  op_name = 11,       // u32 step, u32 index, string name: order pass, where it is not the one before
   inputs = 12,        // u32 id from 1, string text: before its first use by a step
   device = 13,        // u32 ordinal, string uuid, string name
   launch_stack = 14,  // LaunchStack[]: order pass

@@ -108,7 +108,7 @@ def in_one_process(args):
     arms = {OFF: off(load.step), "trace": recorder.trace, "order": recorder.order}
     warm_up = ("trace", "order", OFF, "trace", OFF)
     unmeasured = measure(warm_up, arms, load.synchronise, args.seconds)
-    pairs = {"trace": args.blocks, "order": even(args.blocks // 4)}
+    pairs = {"trace": args.blocks, "order": even(args.blocks // 10)}
     blocks = measure(paired.sequence(pairs, args.seed), arms, load.synchronise, args.seconds)
     arms = {OFF: arms[OFF], "profiler": profiler.profile}
     refused = None
@@ -120,7 +120,7 @@ def in_one_process(args):
         refused = refused or "it saw no kernels"
     else:
         profiler.seen = 0
-        later = paired.sequence({"profiler": even(args.blocks // 2)}, args.seed)
+        later = paired.sequence({"profiler": even(args.blocks // 5)}, args.seed)
         blocks += measure(later, arms, load.synchronise, args.seconds)
     return {**recorded.machine(args.device), "profiler_refused": refused, "profiler_seen": profiler.seen,
             "unmeasured": rows(unmeasured), "blocks": rows(blocks)}
@@ -273,7 +273,7 @@ def main():
     recorded.add_arguments(parser)
     parser.add_argument("--model", choices=recorded.MODELS, required=True)
     parser.add_argument("--blocks", type=int, default=48, help="of the trace (default: 48); as many "
-                        "without, a quarter for the order pass, half for torch.profiler")
+                        "without, a tenth for the order pass, a fifth for torch.profiler")
     parser.add_argument("--seconds", type=float, default=2, help="of a block (default: 2)")
     parser.add_argument("--rounds", type=int, default=6, help="of separate processes (default: 6)")
     parser.add_argument("--separate", action="store_true", help="separate processes alone")

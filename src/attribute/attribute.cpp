@@ -102,7 +102,8 @@ struct LaunchCosts {
 BlockCosts costs_of(const BlockView& view, const meter::Meter& meter, const run::Block& block) {
   BlockCosts result = costs(view.step, view.units, view.static_power, meter);
   const auto series = std::ranges::find(block.series, meter.source, &run::Series::source);
-  result.windows = {{block.host, series != block.series.end() ? series->channel : "", view.reading}};
+  result.windows = {
+      {block.host, series != block.series.end() ? series->channel : "", view.reading}};
   return result;
 }
 

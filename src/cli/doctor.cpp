@@ -20,10 +20,11 @@ using nlohmann::ordered_json;
 std::string as_json(const std::vector<lab::Check>& checks) {
   ordered_json all{{"schema", "joulediff.doctor/1"}, {"checks", ordered_json::array()}};
   for (const lab::Check& check : checks)
-    all["checks"].push_back({{"what", check.what},
-                             {"measurable", lab::name(check.health)},
-                             {"says", check.says},
-                             {"remedy", check.remedy.empty() ? ordered_json() : ordered_json(check.remedy)}});
+    all["checks"].push_back(
+        {{"what", check.what},
+         {"measurable", lab::name(check.health)},
+         {"says", check.says},
+         {"remedy", check.remedy.empty() ? ordered_json() : ordered_json(check.remedy)}});
   return all.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -18,6 +18,10 @@ inline Nanoseconds read_clock(clockid_t clock) {
 inline Nanoseconds now() {
   return read_clock(CLOCK_MONOTONIC);
 }
+inline void pause_for(Nanoseconds time) {
+  const timespec pause{time / kSecond, time % kSecond};
+  nanosleep(&pause, nullptr);
+}
 
 // One instant on our clock and by the time of day, which outside meters and drivers' rings use.
 struct Instant {

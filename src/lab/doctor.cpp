@@ -4,13 +4,9 @@
 #include <array>
 #include <cstdlib>
 #include <dlfcn.h>
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
-#include <spawn.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -23,23 +19,17 @@
 #include "device/patience.h"
 #include "device/rapl.h"
 #include "device/rocm_smi.h"
+#include "device/sysfs.h"
 #include "lab/clock.h"
 #include "lab/installation.h"
 
 namespace joulediff::lab {
 namespace {
 
-namespace fs = std::filesystem;
+using device::first_line;
 
 constexpr Nanoseconds kPatience = 5 * kSecond;
 constexpr Nanoseconds kTick = 300 * kMillisecond;  // an energy counter moves within this
-
-std::string first_line(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
 
 // What a shell command prints, without its last newline; none where it fails.
 std::optional<std::string> output_of(const std::string& command) {
@@ -51,11 +41,6 @@ std::optional<std::string> output_of(const std::string& command) {
   if (pclose(pipe) != 0) return std::nullopt;
   while (text.ends_with('\n')) text.pop_back();
   return text;
-}
-
-void pause_for(Nanoseconds time) {
-  const timespec pause{time / kSecond, time % kSecond};
-  nanosleep(&pause, nullptr);
 }
 
 Check of_note(std::string what, const Diagnostic& note) {

@@ -252,11 +252,6 @@ class Attendance {
   Nanoseconds stays_since_ = 0;  // that which nobody waits for; 0: nothing stays
 };
 
-void pause_for(Nanoseconds time) {
-  const timespec pause{time / kSecond, time % kSecond};
-  nanosleep(&pause, nullptr);
-}
-
 }  // namespace
 
 std::vector<std::string> recording_environment(const Launch& launch,

@@ -1,7 +1,6 @@
 #include "lab/symbols.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <fstream>
 #include <sstream>
 
@@ -34,18 +33,21 @@ std::vector<SpoolModule> own_modules() {
   return modules;
 }
 
+// Where a call returns to, found without backtrace(): sanitizers put a function of theirs there.
+[[gnu::noinline]] std::uint64_t returns_to() {
+  return reinterpret_cast<std::uint64_t>(__builtin_return_address(0));
+}
+
 struct Here {
   std::vector<std::uint64_t> addresses;
   std::uint32_t line = 0;
 };
 
 [[gnu::noinline]] Here here() {
-  void* found[16];
   Here result;
-  const int count = backtrace(found, 16);
+  result.addresses.push_back(returns_to());
   result.line = __LINE__ - 1;
-  for (int i = 0; i < count; ++i)
-    result.addresses.push_back(reinterpret_cast<std::uint64_t>(found[i]));
+  result.addresses.push_back(reinterpret_cast<std::uint64_t>(__builtin_return_address(0)));
   return result;
 }
 
@@ -64,9 +66,9 @@ TEST(Symbols, NamesTheCallInItsSource) {
 // A library without debugging information has its exported names.
 TEST(Symbols, ALibraryWithoutDebuggingInformation) {
   Symbols symbols(own_modules());
-  const auto address = reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "qsort"));
+  const auto address = reinterpret_cast<std::uint64_t>(dlsym(RTLD_DEFAULT, "hcreate"));
   const run::Frame frame = symbols.frame(address + 1);
-  EXPECT_THAT(frame.function, StartsWith("qsort"));
+  EXPECT_THAT(frame.function, StartsWith("hcreate"));
 }
 
 TEST(Symbols, WhatCannotBeNamedIsAnOffset) {

@@ -84,7 +84,8 @@ inline std::vector<SeenTensor> tensors(const Recorded& r) {
     SeenTensor tensor{};
     std::memcpy(static_cast<void*>(&tensor.info), payload.data(), kInfo);
     tensor.sample.resize(tensor.info.sample_count);
-    std::memcpy(tensor.sample.data(), payload.data() + kInfo, payload.size() - kInfo);
+    if (!tensor.sample.empty())
+      std::memcpy(tensor.sample.data(), payload.data() + kInfo, payload.size() - kInfo);
     all.push_back(std::move(tensor));
   }
   return all;

@@ -1,10 +1,4 @@
-// CUPTI fills buffers of ours and hands them back on threads of its own. The order pass asks it
-// also for external correlation: for each API call made while an operator's number is on the
-// thread's stack, a record (operator, correlation id) comes beside the kernels with that
-// correlation id, in any order and in other buffers. Both are kept in tables until the pass is over
-// and are then joined, so that of thousands of API calls only those that launched something reach
-// the spool. The trace pass asks for kernels alone: API records can double the time of a
-// launch-bound program.
+// CUPTI serves whoever asked last, so each switch asks first whether another tool is there.
 //
 // A CUDA graph gives a record for each of its kernels only if kernel records were on when it was
 // instantiated. So where somebody will make the passes, they are on from the moment CUDA comes up,
@@ -15,8 +9,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
-#include <cxxabi.h>
 #include <dlfcn.h>
 #include <exception>
 #include <pthread.h>
@@ -31,12 +23,6 @@ namespace joulediff::record {
 namespace {
 
 constexpr std::size_t kFirstBuffers = 4;
-constexpr std::size_t kBatch = 4096;
-// No table grows with the length of the run: the order pass is short, names and contexts are few
-// in every program that is not bent on making more.
-constexpr std::size_t kMostJoined = std::size_t{1} << 20;
-constexpr std::size_t kMostNames = std::size_t{1} << 14;
-constexpr std::size_t kMostContexts = 1024;
 
 // CUPTI's callbacks carry no pointer of ours.
 std::atomic<Kernels*> receiver = nullptr;
@@ -61,38 +47,6 @@ void stay_loaded() {
   Dl_info self{};
   if (dladdr(reinterpret_cast<void*>(&buffer_requested), &self) != 0 && self.dli_fname != nullptr)
     dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-std::string demangled(const std::string& mangled) {
-  if (!mangled.starts_with("_Z")) return mangled;  // a name of C would be taken for a type
-  int status = 0;
-  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
-  if (text == nullptr) return mangled;
-  std::string name = text;
-  std::free(text);
-  return name;
-}
-
-std::string_view copy_name(std::uint8_t kind) {
-  constexpr std::string_view kNames[] = {"memcpy",      "memcpy HtoD", "memcpy DtoH", "memcpy HtoA",
-                                         "memcpy AtoH", "memcpy AtoA", "memcpy AtoD", "memcpy DtoA",
-                                         "memcpy DtoD", "memcpy HtoH", "memcpy PtoP"};
-  return kNames[kind < std::size(kNames) ? kind : 0];
-}
-
-// Copies and sets have no grid; their size takes its place, so that they are told apart by it.
-template <class Record>
-spool::Kernel transfer(const Record& r, spool::KernelKind kind) {
-  spool::Kernel out{};
-  out.start_ns = r.start;
-  out.end_ns = r.end;
-  out.correlation = r.correlation;
-  out.stream = r.stream;
-  out.grid[0] = static_cast<std::uint32_t>(r.bytes);
-  out.grid[1] = static_cast<std::uint32_t>(r.bytes >> 32);
-  out.device = r.device;
-  out.kind = static_cast<std::uint32_t>(kind);
-  return out;
 }
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
@@ -135,7 +89,7 @@ bool has(const std::vector<int>& kinds, int kind) {
 }  // namespace
 
 Kernels::Kernels(Output& output, Operators& operators)
-    : output_(output), operators_(operators), stacks_(output) {
+    : output_(output), stacks_(output), records_(output, operators, cupti_) {
   sem_init(&launched_, 0, 0);
 }
 
@@ -150,7 +104,7 @@ int Kernels::record(std::uint32_t pass) {
     return end_pass() ? begin(JD_WARMUP, false), 0 : 0;
   }
   unattended_ = false;
-  if (!wanted && pass_ == JD_WARMUP) return 0;  // graphs are yet to be instantiated
+  if (!wanted && records_.pass() == JD_WARMUP) return 0;  // graphs are yet to be instantiated
   if (!enabled_.empty() && !end_pass()) return 0;
   write_devices();
   if (wanted) return begin(pass, pass == JD_ORDER) ? 1 : 0;
@@ -185,8 +139,7 @@ void Kernels::finish() {
 void Kernels::flush() {
   const std::lock_guard lock(control_);
   if (state_ == State::ready && !enabled_.empty()) cupti_.ActivityFlushAll(0);
-  const std::lock_guard data(data_);
-  write_batch();
+  records_.flush();
 }
 
 void Kernels::unusable(const std::string& why) {
@@ -202,6 +155,7 @@ void Kernels::taken_by(const std::string& other) {
   state_ = State::unusable;
   stretch_ = Stretch::over;
   external_ = false;
+  records_.begin(records_.pass(), false);
   enabled_.clear();
   subscription_.release(cupti_);
   settle();
@@ -229,22 +183,16 @@ void Kernels::load() {
   state_ = State::ready;
   if (!is_ours()) return;  // before anything that the other would feel
   buffers_.reserve(kFirstBuffers);
-  {
-    const std::lock_guard data(data_);
-    raw_.start(version);
-    converts_clock_ = cupti_.ActivityRegisterTimestampCallback == nullptr ||
-                      cupti_.ActivityRegisterTimestampCallback(now_ns) != cupti::kSuccess;
-  }
+  const bool own_clock = cupti_.ActivityRegisterTimestampCallback != nullptr &&
+                         cupti_.ActivityRegisterTimestampCallback(now_ns) == cupti::kSuccess;
+  records_.start(version, !own_clock);
   const auto result = cupti_.ActivityRegisterCallbacks(buffer_requested, buffer_completed);
   if (result != cupti::kSuccess) unusable("libcupti refused the callbacks");
 }
 
 bool Kernels::begin(std::uint32_t pass, bool with_operators) {
   if (!is_ours()) return false;
-  {
-    const std::lock_guard data(data_);
-    pass_ = pass;
-  }
+  records_.begin(pass, with_operators);
   if (!enable(kinds_of(pass, with_operators))) return false;
   external_.store(with_operators, std::memory_order_release);
   if (pass == JD_ORDER && subscription_.held()) {
@@ -257,10 +205,7 @@ bool Kernels::begin(std::uint32_t pass, bool with_operators) {
 }
 
 bool Kernels::enable(const std::vector<int>& kinds) {
-  if (enabled_.empty() && converts_clock_) {
-    const std::lock_guard data(data_);
-    clock_.mark();
-  }
+  if (enabled_.empty()) records_.mark_clock();
   for (const int kind : enabled_)
     if (!has(kinds, kind)) cupti_.ActivityDisable(kind);
   std::erase_if(enabled_, [&](int kind) { return !has(kinds, kind); });
@@ -287,27 +232,18 @@ void Kernels::disable() {
   for (const int kind : enabled_) cupti_.ActivityDisable(kind);
   enabled_.clear();
   subscription_.release(cupti_);
-  const std::lock_guard data(data_);
-  pass_ = JD_WARMUP;
+  records_.begin(JD_WARMUP, false);
 }
 
 // Takes what the pass has left. False: another tool has it.
 bool Kernels::end_pass() {
   if (!is_ours()) return false;
   if (stacks_.on()) subscription_.watch_launches(cupti_, false);
-  {
-    const std::lock_guard data(data_);
-    delivered_ = 0;
-  }
+  records_.expect();
   cupti_.ActivityFlushAll(cupti::kForced);
-  bool silent = false;
-  {
-    const std::lock_guard data(data_);
-    silent = delivered_ == 0 && pass_ != JD_WARMUP;
-  }
   // CUPTI gives every buffer back, unless somebody else has registered for them: the last one to
   // do so gets all.
-  if (silent && buffers_.outside() > 0) {
+  if (records_.silent() && buffers_.outside() > 0) {
     taken_by("");
     return false;
   }
@@ -363,12 +299,7 @@ void Kernels::end_stretch() {
   subscription_.release(cupti_);
   stacks_.end();
   const bool trace = is_wanted("trace");
-  const std::uint32_t last = stacks_.last_correlation();
-  {
-    const std::lock_guard data(data_);
-    order_until_ = last;
-    pass_ = trace ? JD_TRACE : JD_WARMUP;
-  }
+  records_.begin_after(stacks_.last_correlation(), trace ? JD_TRACE : JD_WARMUP);
   if (trace)
     enable(kinds_of(JD_TRACE, false));
   else
@@ -393,46 +324,11 @@ void Kernels::write_devices() {
   }
 }
 
-// The pass's records are all here: joins kernels with operators and reports what was lost.
+// All that was launched in the pass has been delivered.
 void Kernels::settle() {
   stacks_.end();
   write_devices();
-  const std::lock_guard data(data_);
-  write_batch();
-  order_until_ = 0;
-  if (!external_ids_.empty() || !kernel_ns_.empty()) {
-    std::vector<spool::Correlation> found;
-    for (const auto& [correlation, ns] : kernel_ns_) {
-      const auto id = external_ids_.find(correlation);
-      if (id == external_ids_.end()) continue;
-      const auto step = static_cast<std::uint32_t>(id->second >> 32);
-      const auto index = static_cast<std::uint32_t>(id->second);
-      found.push_back({correlation, step, index, 0});
-      operators_.charge(index, ns);
-    }
-    if (!found.empty())
-      output_.append(spool::Type::correlation, {reinterpret_cast<const char*>(found.data()),
-                                                found.size() * sizeof(spool::Correlation)});
-    external_ids_ = {};
-    kernel_ns_ = {};
-  }
-  if (external_) operators_.kernels_were_recorded();
-  if (dropped_ > 0) {
-    spool::Packer packer;
-    output_.append(spool::Type::dropped, packer.put(dropped_).bytes());
-  }
-  if (incomplete_ > 0)
-    output_.diagnostic("warning", "record.incomplete_kernels",
-                       std::to_string(incomplete_) +
-                           " kernels had not ended when their records were taken, and are missing");
-  if (unjoined_ > 0)
-    output_.diagnostic("warning", "record.long_order",
-                       std::to_string(unjoined_) +
-                           " launches of the order pass were too many to be charged to their "
-                           "operators: make it shorter");
-  if (of_graphs_ > 0)
-    output_.fact("manifest", R"({"graph_kernels":")" + std::to_string(of_graphs_) + R"("})");
-  dropped_ = incomplete_ = unjoined_ = 0;
+  records_.settle();
 }
 
 std::uint8_t* Kernels::take_buffer(std::size_t& size) noexcept {
@@ -443,161 +339,14 @@ std::uint8_t* Kernels::take_buffer(std::size_t& size) noexcept {
 
 void Kernels::completed(void* context, std::uint32_t stream, std::uint8_t* buffer,
                         std::size_t valid) noexcept {
-  try {
-    const std::lock_guard data(data_);
-    if (converts_clock_) clock_.mark();
-    raw_.keep(cupti_, buffer, valid);
-    cupti::Activity* record = nullptr;
-    while (valid > 0 && cupti_.ActivityGetNextRecord(buffer, valid, &record) == cupti::kSuccess) {
-      ++delivered_;
-      decode(*record);
-    }
-    write_batch();
-    std::size_t lost = 0;
-    if (cupti_.ActivityGetNumDroppedRecords(context, stream, &lost) == cupti::kSuccess)
-      dropped_ += lost;
-    output_.flush();  // a program that is killed loses no more than CUPTI still has
-  } catch (const std::exception&) {
-    output_.switch_off();
-  }
+  records_.completed(context, stream, buffer, valid);
   buffers_.give_back(buffer);
-}
-
-void Kernels::decode(const cupti::Activity& record) {
-  switch (record.kind) {
-    case cupti::kConcurrentKernel: {
-      const auto& r = reinterpret_cast<const cupti::KernelActivity&>(record);
-      spool::Kernel kernel{};
-      kernel.start_ns = r.start;
-      kernel.end_ns = r.end;
-      kernel.pass = pass_of(r.correlation);
-      if (kernel.pass == JD_WARMUP) return;
-      kernel.name = name_id(r.name);
-      kernel.correlation = r.correlation;
-      kernel.stream = r.stream;
-      std::memcpy(kernel.grid, r.grid, sizeof kernel.grid);
-      std::memcpy(kernel.block, r.block, sizeof kernel.block);
-      kernel.device = r.device;
-      kernel.kind = static_cast<std::uint32_t>(spool::KernelKind::kernel);
-      of_graphs_ += r.graph_node != 0;
-      return add(kernel, r.context);
-    }
-    case cupti::kMemcpy: return add_copy(reinterpret_cast<const cupti::MemcpyActivity&>(record));
-    case cupti::kMemcpy2:
-      return add_copy(reinterpret_cast<const cupti::MemcpyPtoPActivity&>(record));
-    case cupti::kMemset: {
-      const auto& r = reinterpret_cast<const cupti::MemsetActivity&>(record);
-      spool::Kernel set = transfer(r, spool::KernelKind::set);
-      set.pass = pass_of(r.correlation);
-      if (set.pass == JD_WARMUP) return;
-      set.name = plain_name_id("memset");
-      return add(set, r.context);
-    }
-    case cupti::kSynchronization:
-      return add(reinterpret_cast<const cupti::SynchronizationActivity&>(record));
-    case cupti::kExternalCorrelation: {
-      const auto& r = reinterpret_cast<const cupti::ExternalCorrelationActivity&>(record);
-      if (r.external_kind != cupti::kCustom0) return;
-      if (external_ids_.size() < kMostJoined)
-        external_ids_[r.correlation] = r.external_id;
-      else
-        ++unjoined_;
-      return;
-    }
-    default: return;  // the API calls themselves: their records are there for correlation only
-  }
-}
-
-template <class Record>
-void Kernels::add_copy(const Record& r) {
-  spool::Kernel copy = transfer(r, spool::KernelKind::copy);
-  copy.pass = pass_of(r.correlation);
-  if (copy.pass == JD_WARMUP) return;
-  copy.name = plain_name_id(copy_name(r.copy_kind));
-  add(copy, r.context);
-}
-
-std::uint32_t Kernels::pass_of(std::uint32_t correlation) {
-  if (order_until_ == 0) return pass_;
-  if (correlation > std::uint32_t{1} << 31) order_until_ = 0;  // soon the ids begin anew
-  return correlation <= order_until_ ? std::uint32_t{JD_ORDER} : pass_;
-}
-
-std::uint64_t Kernels::monotonic(std::uint64_t stamp) const {
-  return converts_clock_ ? clock_.monotonic(stamp) : stamp;
-}
-
-void Kernels::add(spool::Kernel kernel, std::uint32_t context) {
-  if (kernel.start_ns == 0 || kernel.end_ns < kernel.start_ns) {
-    ++incomplete_;
-    return;
-  }
-  if (external_) {
-    if (kernel_ns_.size() < kMostJoined)
-      kernel_ns_[kernel.correlation] += kernel.end_ns - kernel.start_ns;
-    else
-      ++unjoined_;
-  }
-  if (last_context_ != context && device_of_context_.size() < kMostContexts) {
-    device_of_context_[context] = kernel.device;
-    last_context_ = context;
-  }
-  kernel.start_ns = monotonic(kernel.start_ns);
-  kernel.end_ns = monotonic(kernel.end_ns);
-  batch_.add(kernel);
-  if (batch_.count() >= kBatch) write_batch();
-}
-
-void Kernels::add(const cupti::SynchronizationActivity& r) {
-  const std::uint32_t pass = pass_of(r.correlation);
-  if (pass == JD_WARMUP || r.start == 0 || r.end < r.start) return;
-  const auto device = device_of_context_.find(r.context);
-  const auto kind = r.type >= 0 && r.type <= 4 ? static_cast<std::uint32_t>(r.type) : 0;
-  waits_.push_back({monotonic(r.start), monotonic(r.end), kind, r.stream, pass,
-                    device != device_of_context_.end() ? device->second : spool::kNone});
-  if (waits_.size() >= kBatch) write_batch();
-}
-
-// CUPTI gives the same pointer for the same kernel, but an unloaded module's may come again with
-// another name behind it.
-std::uint32_t Kernels::name_id(const char* mangled) {
-  if (mangled == nullptr) mangled = "?";
-  const auto known = by_pointer_.find(mangled);
-  if (known != by_pointer_.end() && *known->second.mangled == mangled) return known->second.id;
-  if (by_pointer_.size() >= kMostNames) by_pointer_.clear();
-  const std::uint32_t id = plain_name_id(mangled);
-  by_pointer_[mangled] = {&names_.find(mangled)->first, id};
-  return id;
-}
-
-std::uint32_t Kernels::plain_name_id(std::string_view name) {
-  const std::string mangled(name);
-  if (const auto known = names_.find(mangled); known != names_.end()) return known->second;
-  if (names_.size() >= kMostNames) {  // those that come again are written again
-    by_pointer_.clear();
-    names_.clear();
-  }
-  const std::uint32_t id = next_name_++;
-  names_.emplace(mangled, id);
-  spool::Packer packer;
-  output_.append(spool::Type::kernel_name,
-                 packer.put(id).put(std::string_view(demangled(mangled))).bytes());
-  return id;
-}
-
-void Kernels::write_batch() {
-  if (batch_.count() > 0) output_.append(spool::Type::kernel, batch_.bytes());
-  if (!waits_.empty())
-    output_.append(spool::Type::synchronisation, {reinterpret_cast<const char*>(waits_.data()),
-                                                  waits_.size() * sizeof(spool::Synchronisation)});
-  batch_.clear();
-  waits_.clear();
 }
 
 void Kernels::before_fork() noexcept {
   control_.lock();
   stacks_.before_fork();
-  data_.lock();
+  records_.before_fork();
   buffers_.before_fork();
 }
 
@@ -608,14 +357,9 @@ void Kernels::after_fork(bool child) noexcept {
     external_ = false;
     enabled_.clear();
     subscription_.forget();
-    batch_.clear();
-    waits_.clear();
-    external_ids_.clear();
-    kernel_ns_.clear();
-    dropped_ = incomplete_ = unjoined_ = of_graphs_ = 0;
   }
   buffers_.after_fork();
-  data_.unlock();
+  records_.after_fork(child);
   stacks_.after_fork(child);
   control_.unlock();
 }

@@ -6,19 +6,15 @@
 #include <mutex>
 #include <semaphore.h>
 #include <string>
-#include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "record/buffers.h"
-#include "record/clock.h"
 #include "record/cupti.h"
+#include "record/kernel_records.h"
 #include "record/operators.h"
 #include "record/output.h"
-#include "record/raw_capture.h"
 #include "record/stacks.h"
 #include "record/subscription.h"
-#include "spool/kernels.h"
 
 namespace joulediff::record {
 
@@ -74,19 +70,8 @@ class Kernels {
   void end_stretch();
   void settle();
   void write_devices();
-  void decode(const cupti::Activity& record);
-  void add(spool::Kernel kernel, std::uint32_t context);
-  template <class Record>
-  void add_copy(const Record& record);
-  void add(const cupti::SynchronizationActivity& record);
-  std::uint32_t pass_of(std::uint32_t correlation);
-  std::uint64_t monotonic(std::uint64_t stamp) const;
-  std::uint32_t name_id(const char* mangled);
-  std::uint32_t plain_name_id(std::string_view name);
-  void write_batch();
 
   Output& output_;
-  Operators& operators_;
   LaunchStacks stacks_;
   Buffers buffers_;
 
@@ -103,27 +88,7 @@ class Kernels {
   std::atomic<std::uint64_t> stretch_launches_ = 0;
   sem_t launched_{};  // posted at the first launch of the stretch and when there are enough
 
-  std::mutex data_;  // what the callback that completes a buffer works on
-  RawCapture raw_;
-  std::uint32_t pass_ = 0;         // 0: records are thrown away
-  std::uint32_t order_until_ = 0;  // the last correlation id of the stretch
-  std::uint64_t delivered_ = 0;    // records since the last flush
-  bool converts_clock_ = false;
-  RealtimeConverter clock_;
-  spool::KernelBatch batch_;
-  std::vector<spool::Synchronisation> waits_;
-  std::uint64_t dropped_ = 0, incomplete_ = 0, unjoined_ = 0, of_graphs_ = 0;
-  std::uint32_t next_name_ = 0;
-  std::unordered_map<std::string, std::uint32_t> names_;
-  struct Known {
-    const std::string* mangled;
-    std::uint32_t id;
-  };
-  std::unordered_map<const char*, Known> by_pointer_;
-  std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
-  std::uint32_t last_context_ = spool::kNone;
-  std::unordered_map<std::uint32_t, std::uint64_t> external_ids_;  // by correlation
-  std::unordered_map<std::uint32_t, std::uint64_t> kernel_ns_;     // by correlation
+  KernelRecords records_;
 };
 
 }  // namespace joulediff::record

@@ -343,7 +343,7 @@ TEST(Kernels, OfEndlesslyManyNamesKeepTheirNames) {
   const auto r = recorded(
       [] {
         jd_kernels(JD_TRACE);
-        auto& names = *new std::vector<std::string>;  // read when the process ends
+        static auto& names = *new std::vector<std::string>;  // read when the process ends
         for (std::uint64_t i = 0; i < kNames; ++i) names.push_back("k" + std::to_string(i));
         for (std::uint64_t i = 0; i < kNames; ++i) kernel(i + 1, 1, names[i].c_str());
         kernel(kNames + 1, 1, names[0].c_str());

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,6 +94,46 @@ TEST_F(FaultyMeters, EveryBoardIsAChannel) {
   const auto gathered = sampler.stop();
   EXPECT_EQ(of(gathered, Source::nvml_energy).size(), 3u);
   EXPECT_THAT(gathered.diagnostics, IsEmpty());
+}
+
+// The calls that a real H200 answered, played to a sampler of a process of its own.
+TEST(RealCalls, AreRecordedAsTheyWere) {
+  std::map<std::string, std::vector<std::int64_t>> calls;
+  std::ifstream file(JOULEDIFF_SOURCE_DIR "/tests/fakes/nvml/h200_calls.txt");
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream in(line);
+    std::int64_t ns = 0, result = 0, value = 0;
+    std::string call;
+    if (!(in >> ns >> call >> result)) continue;
+    while (in >> value) continue;  // the last
+    calls[call].push_back(value);
+  }
+  const auto bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  setenv("JOULEDIFF_NVML", (bin / "../lib/fakes/libnvidia-ml.so.1").c_str(), 1);
+  setenv("FAKE_NVML_PLAY", JOULEDIFF_SOURCE_DIR "/tests/fakes/nvml/h200_calls.txt", 1);
+  Meters meters;
+  meters.powercap = meters.hwmon = "/nowhere";
+  meters.boards = device::Boards::open(nullptr).boards;
+  Sampler sampler(meters);
+  usleep(4'500'000);
+  const auto gathered = sampler.stop();
+  const auto of = [&](Source source) {
+    std::vector<std::int64_t> values;
+    for (const run::Series& series : gathered.series)
+      if (series.source == source)
+        values.insert(values.end(), series.value.begin(), series.value.end());
+    return values;
+  };
+  EXPECT_EQ(of(Source::nvml_power_samples), calls["sample"]) << "each once, in order";
+  const auto energy = of(Source::nvml_energy);
+  EXPECT_THAT(energy, testing::SizeIs(testing::Ge(30u)));
+  EXPECT_TRUE(std::ranges::includes(calls["energy"], energy)) << "as it was, and none twice";
+  EXPECT_EQ(energy.back(), calls["energy"].back());
+  EXPECT_THAT(of(Source::nvml_power_memory), testing::Each(testing::Gt(50'000)));
+  EXPECT_THAT(of(Source::nvml_power_module), IsEmpty()) << "refused, hence unknown and not 0";
+  EXPECT_THAT(of(Source::nvml_throttle), testing::Each(4)) << "the power cap";
+  EXPECT_THAT(of(Source::nvml_power_limit), testing::Each(700'000));
+  unsetenv("FAKE_NVML_PLAY");
 }
 
 TEST_F(FaultyMeters, HungNvml) {

@@ -3,6 +3,9 @@
 // the way an H200 shows them: the counter moves every 100 ms and costs 3 ms to read, the ring holds
 // 119 samples 20 ms apart, the average trails by a second.
 //
+// With FAKE_NVML_PLAY (a file that capture.cpp wrote, as h200_calls.txt) each call answers what the
+// real library had answered last at that time after the first call.
+//
 // FAKE_NVML_BOARDS (1), FAKE_NVML_LOW and _HIGH (milliwatts, 100000 and 300000), FAKE_NVML_PERIOD
 // (ms of the wave, 0: always low), FAKE_NVML_MIG (0), FAKE_NVML_OLD (no fields, no energy counter).
 #include <cmath>
@@ -10,8 +13,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <time.h>
 #include <vector>
@@ -120,6 +125,55 @@ bool old_driver() {
   return setting("FAKE_NVML_OLD", 0) != 0;
 }
 
+// What a real library answered: by call and its arguments, in the order of time.
+struct Answer {
+  long long time;
+  Return result;
+  long long value;
+};
+class Played {
+ public:
+  static const Played* get() {
+    const char* const path = std::getenv("FAKE_NVML_PLAY");
+    if (path == nullptr) return nullptr;
+    static const auto* const all = new Played(path);
+    return all;
+  }
+  const std::vector<Answer>& all(const std::string& call) const { return answers_.at(call); }
+  template <class T>
+  Return last(const std::string& call, T& value) const {
+    const auto found = answers_.find(call);
+    if (found == answers_.end()) return kNotSupported;
+    const Answer* answer = &found->second.front();
+    for (const Answer& next : found->second)
+      if (next.time <= now(CLOCK_MONOTONIC) - begin_) answer = &next;
+    value = static_cast<T>(answer->value);
+    return answer->result;
+  }
+  long long begin_real() const { return begin_real_; }
+
+ private:
+  explicit Played(const char* path) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream in(line);
+      Answer answer{};
+      std::string call;
+      if (!(in >> answer.time >> call >> answer.result)) continue;
+      std::vector<std::string> rest{std::istream_iterator<std::string>(in), {}};
+      answer.value = std::stoll(rest.back());
+      rest.pop_back();
+      if (call == "sample") answer.time = std::stoll(rest[0]);
+      if (call != "sample")
+        for (const std::string& argument : rest) call += " " + argument;
+      answers_[call].push_back(answer);
+    }
+  }
+
+  long long begin_ = now(CLOCK_MONOTONIC), begin_real_ = now(CLOCK_REALTIME);
+  std::map<std::string, std::vector<Answer>> answers_;
+};
+
 Return put(char* out, unsigned size, const char* text) {
   if (std::strlen(text) >= size) return kInsufficientSize;
   std::strcpy(out, text);
@@ -194,6 +248,7 @@ Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, P
 
 Return nvmlDeviceGetPowerUsage(Device device, unsigned* milliwatts) {
   JD_STATE(device);
+  if (const Played* played = Played::get()) return played->last("power", *milliwatts);
   const long long t = now(CLOCK_MONOTONIC);
   *milliwatts = static_cast<unsigned>(energy_mj(t) - energy_mj(t - 1'000'000'000));
   if (is(device, "FAKE_NVML_ZERO")) *milliwatts = 0;
@@ -204,6 +259,7 @@ Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* mi
   if (old_driver()) return kNotSupported;
   JD_STATE(device);
   pause_for(3 * kMillisecond);
+  if (const Played* played = Played::get()) return played->last("energy", *millijoules);
   const long long tick = now(CLOCK_MONOTONIC) / (100 * kMillisecond) * (100 * kMillisecond);
   *millijoules = static_cast<unsigned long long>(
       energy_mj(unless_frozen(device, tick)) + static_cast<double>(setting("FAKE_NVML_OFFSET", 0)));
@@ -220,6 +276,20 @@ Return nvmlDeviceGetSamples(Device device, int kind, unsigned long long since, i
   const long long step = 20 * kMillisecond;
   const long long last = now(CLOCK_MONOTONIC) / step;
   unsigned filled = 0;
+  *type = kUnsignedInt;
+  if (const Played* played = Played::get()) {
+    for (const Answer& sample : played->all("sample")) {
+      const long long time = played->begin_real() + sample.time;
+      if (time > now(CLOCK_REALTIME)) break;
+      const auto time_us = static_cast<unsigned long long>(time / 1000);
+      if (time_us <= since) continue;
+      if (filled == *count) return kInsufficientSize;
+      samples[filled].time_us = time_us;
+      samples[filled++].value.ui = static_cast<unsigned>(sample.value);
+    }
+    *count = filled;
+    return kSuccess;
+  }
   for (long long i = last - 118; i <= last; ++i) {
     const auto time_us = static_cast<unsigned long long>((i * step + offset) / 1000);
     if (time_us <= since) continue;
@@ -230,7 +300,6 @@ Return nvmlDeviceGetSamples(Device device, int kind, unsigned long long since, i
     ++filled;
   }
   *count = filled;
-  *type = kUnsignedInt;
   return kSuccess;
 }
 
@@ -241,6 +310,12 @@ Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
     FieldValue& field = fields[i];
     field.value_type = kUnsignedInt;
     field.result = kSuccess;
+    if (const Played* played = Played::get()) {
+      field.result =
+          played->last("field " + std::to_string(field.field) + " " + std::to_string(field.scope),
+                       field.value.ui);
+      continue;
+    }
     if (field.field == kFieldPowerInstant && field.scope == kScopeGpu)
       field.value.ui = is(device, "FAKE_NVML_ABSURD")
                            ? 53'131'000
@@ -260,24 +335,29 @@ Return nvmlDeviceGetFieldValues(Device device, int count, FieldValue* fields) {
 
 Return nvmlDeviceGetClockInfo(Device device, int clock, unsigned* megahertz) {
   JD_STATE(device);
+  if (const Played* played = Played::get())
+    return played->last("clock " + std::to_string(clock), *megahertz);
   *megahertz = clock == kClockSm ? 1980 : 3201;
   return kSuccess;
 }
 
 Return nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* reasons) {
   JD_STATE(device);
+  if (const Played* played = Played::get()) return played->last("reasons", *reasons);
   *reasons = 0;
   return kSuccess;
 }
 
 Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* milliwatts) {
   JD_STATE(device);
+  if (const Played* played = Played::get()) return played->last("limit", *milliwatts);
   *milliwatts = 700'000;
   return kSuccess;
 }
 
 Return nvmlDeviceGetTemperature(Device device, int, unsigned* degrees) {
   JD_STATE(device);
+  if (const Played* played = Played::get()) return played->last("temperature", *degrees);
   *degrees = 45;
   return kSuccess;
 }

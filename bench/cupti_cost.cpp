@@ -1,0 +1,74 @@
+// What CUPTI itself costs, whoever asks it: records of the given kinds into buffers that nobody
+// reads. The floor of any recorder that gets its kernels from CUPTI. For bench/cupti_cost.py.
+//
+//     g++ -O2 -std=c++20 -shared -fPIC -Isrc bench/cupti_cost.cpp -o libcupti_cost.so -ldl
+
+#include <atomic>
+#include <ctime>
+#include <dlfcn.h>
+#include <mutex>
+#include <vector>
+
+#include "record/cupti_abi.h"
+
+namespace {
+
+namespace cupti = joulediff::record::cupti;
+
+constexpr std::size_t kBytes = std::size_t{1} << 20;
+std::mutex mutex;
+std::vector<std::uint8_t*> unused;
+std::atomic<std::uint64_t> received = 0;
+
+void requested(std::uint8_t** buffer, std::size_t* size, std::size_t* records) {
+  const std::lock_guard lock(mutex);
+  if (unused.empty()) unused.push_back(new std::uint8_t[kBytes]());
+  *buffer = unused.back();
+  unused.pop_back();
+  *size = kBytes;
+  *records = 0;
+}
+
+void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  received += valid;
+  const std::lock_guard lock(mutex);
+  unused.push_back(buffer);
+}
+
+std::uint64_t monotonic() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+template <class Function>
+Function* function(const char* name) {
+  static void* const library = [] {
+    for (const char* file : {"libcupti.so.13", "libcupti.so.12"})
+      if (void* mapped = dlopen(file, RTLD_NOW | RTLD_NOLOAD)) return mapped;
+    return dlopen("/usr/local/cuda/lib64/libcupti.so", RTLD_NOW);
+  }();
+  return library != nullptr ? reinterpret_cast<Function*>(dlsym(library, name)) : nullptr;
+}
+
+}  // namespace
+
+// Each returns 0, or what CUPTI answered; -1: there is no CUPTI.
+extern "C" int cost_start(int own_clock) {
+  auto* const callbacks = function<int(cupti::BufferRequested, cupti::BufferCompleted)>(
+      "cuptiActivityRegisterCallbacks");
+  if (callbacks == nullptr) return -1;
+  const int result = callbacks(requested, completed);
+  if (result != 0 || own_clock == 0) return result;
+  return function<int(std::uint64_t (*)())>("cuptiActivityRegisterTimestampCallback")(monotonic);
+}
+
+extern "C" int cost_switch(int kind, int on) {
+  return function<int(int)>(on != 0 ? "cuptiActivityEnable" : "cuptiActivityDisable")(kind);
+}
+
+extern "C" std::uint64_t cost_flush() {
+  function<int(std::uint32_t)>("cuptiActivityFlushAll")(cupti::kForced);
+  return received.exchange(0);
+}

@@ -33,8 +33,7 @@ class Front:
         for _ in self._workers:
             self._ready.acquire()
         handler = type("Handler", (Handler,), {"front": self})
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.request_queue_size = 128
+        self._server = Server(("127.0.0.1", 0), handler)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         return self
@@ -78,6 +77,10 @@ class Front:
             self._ready.release()
         for future in self._pending.values():
             future.set_exception(RuntimeError("a worker has ended"))
+
+
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024  # connections that wait for accept()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

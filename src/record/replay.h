@@ -6,38 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "record/launcher.h"
 #include "record/observe.h"
 
 namespace joulediff::record {
-
-// The launcher's side of the socket. Once it is lost every answer is "no more".
-class Launcher {
- public:
-  Launcher() = default;
-  ~Launcher();
-  Launcher(const Launcher&) = delete;
-  Launcher& operator=(const Launcher&) = delete;
-
-  bool connect(const char* path);
-  bool lost() const { return socket_ < 0; }
-  // How many of `count` replays it has time for.
-  std::uint64_t plan(std::uint64_t count);
-  // Tells of a chunk; how many executions it wants next.
-  std::uint64_t more(std::uint64_t number, std::uint64_t begin, std::uint64_t end,
-                     std::uint64_t count);
-
- private:
-  bool say(const std::string& line);
-  std::optional<std::uint64_t> hear(const char* word);
-  void lose();
-
-  int socket_ = -1;
-  std::string heard_;
-};
 
 struct Described {
   std::string name, signature;

@@ -103,7 +103,9 @@ void Stepper::end_step() {
   pass_.store(kNoPass, std::memory_order_relaxed);
   tell_step(entered_);
   if (following_ != entered_) leave();
-  if (following_ == kNoPass) jd_flush();
+  if (following_ != kNoPass) return;
+  jd_flush();
+  if (Launcher launcher; launcher.connect()) launcher.done();
 }
 
 void Stepper::tell_step(int pass) {
@@ -209,6 +211,7 @@ void Stepper::guarded(Body body) noexcept {
     off_ = true;
     pass_.store(kNoPass, std::memory_order_relaxed);
     tell("error", "recording_failed", error.what());
+    if (Launcher launcher; launcher.connect()) launcher.done();
   }
 }
 

@@ -1,6 +1,10 @@
 #include "record/step.h"
 
 #include <array>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -139,6 +143,37 @@ TEST(Steps, MakeThePassesOfAProgramThatLoops) {
   EXPECT_TRUE(r.payloads(Type::inputs)[0].ends_with("x float32 [6]"));
   EXPECT_THAT(r.all<spool::OpTime>(Type::op_time), SizeIs(6));
   EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("no launcher to measure for")));
+}
+
+TEST(Steps, AreToldToTheLauncherWhenAllAreMade) {
+  char name[] = "/tmp/jd-socket-XXXXXX";
+  const std::string folder = mkdtemp(name), path = folder + "/socket";
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 4), 0);
+  const auto r = recorded(
+      [] {
+        Engine engine;
+        for (int i = 0; i < 20; ++i) {  // it goes on when nobody records any more
+          jd_step_begin(nullptr);
+          engine.step();
+          jd_step_end();
+        }
+      },
+      {{"JOULEDIFF_PASSES", "values"}, {"JOULEDIFF_SOCKET", path}});
+  EXPECT_EQ(r.status, 0) << r.err;
+  const int connection = accept(listener, nullptr, nullptr);
+  char heard[16] = "";
+  EXPECT_EQ(read(connection, heard, sizeof heard), 5);
+  EXPECT_STREQ(heard, "done\n");
+  fcntl(listener, F_SETFL, O_NONBLOCK);
+  EXPECT_EQ(accept(listener, nullptr, nullptr), -1) << "once";
+  close(connection);
+  close(listener);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Steps, EndWhereTheNextBegins) {

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "attribute/clock_scaling.h"
 #include "attribute/conditions.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
@@ -66,6 +67,8 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                                const meter::StaticPower& floor, Diagnostics& diagnostics) {
   std::vector<UnitCost> units(run.operators.size());
   const std::size_t estimated_group = run.signatures.size();
+  const ClockScaling scaling(block, replays, floor.watts);
+  const auto trace_clock = mean_over(block, run::Source::nvml_sm_clock, {trace});
   double worst_clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const run::SignatureId signature = run.operators[i].signature;
@@ -79,15 +82,20 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
-    // Work at another clock and voltage costs other joules, by about the same ratio.
-    const double clock = clock_difference(block, trace, one.readings);
-    unit.common = std::abs(unit.joules * clock);
-    if (std::abs(clock) > std::abs(worst_clock)) worst_clock = clock;
+    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
+    if (!clock || !trace_clock) continue;
+    const ClockScaling::Factor factor = scaling.factor(*clock, *trace_clock);
+    unit.common = std::abs(unit.joules * factor.half_width);
+    unit.joules *= factor.value;
+    const double off = *clock / *trace_clock - 1;
+    if (std::abs(off) > std::abs(worst_clock)) worst_clock = off;
   }
-  if (worst_clock != 0)
+  constexpr double kMatters = 0.02;
+  if (std::abs(worst_clock) > kMatters)
     add(diagnostics, Severity::warning, "attribute.clock",
-        fmt::format("the SM clock in replay is up to {:+.1f} % off that of the trace; intervals "
-                    "are widened by it. Lock the clocks or lower the power to compare closely",
+        fmt::format("the SM clock in replay is up to {:+.1f} % off that of the trace: joules are "
+                    "brought to the trace's clock, and intervals are widened. Lock the clocks or "
+                    "lower the power to compare closely",
                     100 * worst_clock));
 
   const TypicalPower typical = typical_power(units, usage);

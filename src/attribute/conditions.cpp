@@ -44,16 +44,6 @@ std::optional<double> mean_over(const run::Block& block, run::Source source,
   return sum / static_cast<double>(count);
 }
 
-double clock_difference(const run::Block& block, const meter::Reading& trace,
-                        const std::vector<meter::Reading>& replay) {
-  constexpr double kMatters = 0.02;
-  const auto in_trace = mean_over(block, run::Source::nvml_sm_clock, {trace});
-  const auto in_replay = mean_over(block, run::Source::nvml_sm_clock, replay);
-  if (!in_trace || !in_replay || *in_trace <= 0) return 0;
-  const double difference = *in_replay / *in_trace - 1;
-  return std::abs(difference) > kMatters ? difference : 0;
-}
-
 std::optional<double> held_back(const run::Block& block,
                                 const std::vector<meter::Reading>& windows) {
   // Software power cap, hardware slowdown, software and hardware thermal slowdown, power brake.

@@ -17,10 +17,6 @@ void add(Diagnostics& diagnostics, Severity severity, std::string rule, std::str
 std::optional<double> mean_over(const run::Block& block, run::Source source,
                                 const std::vector<meter::Reading>& windows);
 
-// Relative difference of the SM clock in replay from that in the trace, where it matters (2 %).
-double clock_difference(const run::Block& block, const meter::Reading& trace,
-                        const std::vector<meter::Reading>& replay);
-
 // Share of samples in which the device was held back by a power or thermal limit.
 std::optional<double> held_back(const run::Block& block,
                                 const std::vector<meter::Reading>& windows);

@@ -14,6 +14,7 @@ std::optional<Execution> execution(const run::Block& block, const meter::Meter& 
   std::vector<double> values;  // joules of one execution, by part
   double part_variance = 0;
   std::vector<meter::Reading> readings;
+  std::vector<Execution::Part> parts;
   for (const meter::Window& window : windows) {
     const auto reading = meter::read(meter, block, window.begin + meter::settle(meter), window.end);
     if (!reading) continue;
@@ -28,6 +29,8 @@ std::optional<Execution> execution(const run::Block& block, const meter::Meter& 
       const double in_part = window.executions(part.begin, part.end);
       if (in_part <= 0) continue;
       values.push_back(part.energy.joules.value / in_part);
+      parts.push_back({part.energy.joules / in_part, part.energy.half_width() / in_part,
+                       part.seconds() / in_part, part});
       // A half width of 95 % is two standard deviations.
       part_variance += std::pow(part.energy.half_width().value / in_part / 2, 2);
     }
@@ -38,7 +41,7 @@ std::optional<Execution> execution(const run::Block& block, const meter::Meter& 
       std::hypot(std::sqrt(squares) / executions, meter::spread_of_mean(values, part_variance));
   return Execution{Energy::around(Joules(joules / executions), Joules(half_width),
                                   std::max(Standing::replayed, meter.standing)),
-                   Seconds(seconds / executions), std::move(readings)};
+                   Seconds(seconds / executions), std::move(readings), std::move(parts)};
 }
 
 }  // namespace

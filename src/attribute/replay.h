@@ -14,6 +14,14 @@ struct Execution {
   Energy energy;
   Seconds seconds;
   std::vector<meter::Reading> readings;  // where it was measured
+  // One execution in parts of those windows.
+  struct Part {
+    Joules joules;
+    Joules half_width;
+    Seconds seconds;
+    meter::Reading reading;
+  };
+  std::vector<Part> parts{};
 };
 
 struct Replayed {

@@ -1,5 +1,5 @@
 // The board's view of a block: kernels recognised, calls counted between two ticks of the counter,
-// one execution's energy from replay, or from the dynamic power of the replayed ones and time.
+// one execution's energy from replay, or estimated.
 #include <algorithm>
 #include <cmath>
 
@@ -7,6 +7,7 @@
 
 #include "attribute/clock_scaling.h"
 #include "attribute/conditions.h"
+#include "attribute/estimate.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
 
@@ -27,46 +28,11 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
   return {half, half, "below the lowest power seen"};
 }
 
-// Dynamic watts of replayed operators while their kernels run, weighted by their time in the trace.
-struct TypicalPower {
-  double watts = 0;
-  double spread = 0;        // of one operator's, 95 %
-  double clock = 0;         // watts: what the replays' clock leaves open
-  double static_ratio = 0;  // replay seconds for each kernel second
-  std::size_t operators = 0;
-};
-
-TypicalPower typical_power(const std::vector<UnitCost>& units, const std::vector<Usage>& usage) {
-  TypicalPower result;
-  double weight = 0, sum = 0, squares = 0, static_seconds = 0, clock = 0;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (!units[i].known || usage[i].share <= 0) continue;
-    const double share = usage[i].share;
-    const double watts = units[i].joules * usage[i].calls / share;
-    weight += share;
-    sum += watts * share;
-    squares += watts * watts * share;
-    static_seconds += units[i].static_seconds * usage[i].calls;
-    clock += units[i].common * usage[i].calls;
-    ++result.operators;
-  }
-  if (result.operators == 0) return result;
-  result.watts = sum / weight;
-  result.clock = clock / weight;
-  result.static_ratio = static_seconds / weight;
-  const double deviation = std::sqrt(std::max(0.0, squares / weight - result.watts * result.watts));
-  // Of one or two operators nothing is known about the others but that they draw something.
-  constexpr std::size_t kEnough = 3;
-  result.spread = result.operators < kEnough ? result.watts : 2 * deviation;
-  return result;
-}
-
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                                const Replayed& replays, const Recognition& recognition,
                                const std::vector<Usage>& usage, const meter::Reading& trace,
                                const meter::StaticPower& floor, Diagnostics& diagnostics) {
   std::vector<UnitCost> units(run.operators.size());
-  const std::size_t estimated_group = run.signatures.size();
   const ClockScaling scaling(block, replays, floor.watts);
   const auto trace_clock = mean_over(block, run::Source::nvml_sm_clock, {trace});
   double worst_clock = 0;
@@ -98,28 +64,12 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                     "lower the power to compare closely",
                     100 * worst_clock));
 
-  const TypicalPower typical = typical_power(units, usage);
+  // A view, or a call that was watched and launched nothing, costs the board nothing.
   std::vector<bool> timed(units.size());
   for (const run::OperatorId op : block.operator_times.op) timed[op.index()] = true;
   const bool ordered = std::ranges::find(recognition.launches, true) != recognition.launches.end();
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    UnitCost& unit = units[i];
-    if (unit.known) continue;
-    unit.group = estimated_group;
-    if (!recognition.launches[i]) {
-      // A view, or a call that was watched and launched nothing, costs the board nothing.
-      unit.known = run.operators[i].view || (ordered && timed[i]);
-    } else if (usage[i].calls > 0 && typical.operators > 0) {
-      const double seconds = usage[i].share / usage[i].calls;
-      unit = {true,
-              typical.watts * seconds,
-              typical.spread * seconds,
-              typical.clock * seconds,
-              typical.static_ratio * seconds,
-              estimated_group,
-              Standing::estimated};
-    }
-  }
+  for (std::size_t i = 0; i < units.size(); ++i)
+    if (!recognition.launches[i]) units[i].known = run.operators[i].view || (ordered && timed[i]);
   return units;
 }
 
@@ -233,6 +183,8 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
                     replays.refused));
   view.units = units_of(run, block, replays, recognition, spent.usage, *reading, view.static_power,
                         diagnostics);
+  estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent}, view.units,
+           diagnostics);
   for (Usage& usage : spent.usage)
     usage = {usage.calls / steps, usage.seconds / steps, usage.share / steps,
              usage.overlapped / steps};

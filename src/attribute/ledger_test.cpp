@@ -1,5 +1,6 @@
 #include "attribute/ledger.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -10,10 +11,31 @@
 namespace joulediff::attribute {
 namespace {
 
-TEST(Ledger, WithoutOneKnownOperatorTheirLineIsUnknownNotZero) {
+// Nothing was replayed: the operators are fitted to the trace, and it is said.
+TEST(Ledger, WithoutReplayTheOperatorsAreEstimated) {
   Program program = transformer();
   Recording recording = Player(program).play();
+  const auto measured = attribute(recording.run);
+  recording.run.blocks[0].replays.erase(
+      std::remove_if(recording.run.blocks[0].replays.begin(), recording.run.blocks[0].replays.end(),
+                     [](const run::Replay& r) { return r.kind == run::ReplayKind::op; }),
+      recording.run.blocks[0].replays.end());
+  const auto result = attribute(recording.run);
+  ASSERT_TRUE(measured && result);
+  EXPECT_TRUE(says(result->diagnostics, "attribute.fitted"));
+  const Energy operators = line(result->ledger, Line::operators);
+  EXPECT_EQ(operators.standing, Standing::estimated);
+  const double truth = line(measured->ledger, Line::operators).joules.value;
+  EXPECT_NEAR(operators.joules.value, truth, 0.02 * truth);
+  for (const OperatorCost& cost : result->operators) EXPECT_TRUE(cost.known);
+  EXPECT_NEAR(sum_of_lines(result->ledger), result->ledger.total.joules.value, 1e-9);
+}
+
+// Without an order pass nobody knows of a kernel which operator it is of.
+TEST(Ledger, WithoutOneKnownOperatorTheirLineIsUnknownNotZero) {
+  Recording recording = Player(transformer()).play();
   recording.run.blocks[0].replays.clear();
+  recording.run.blocks[0].order_kernels = {};
   const auto result = attribute(recording.run);
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->ledger.line(Line::operators)) << "views are known, and cost nothing";

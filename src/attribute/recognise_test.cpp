@@ -176,39 +176,64 @@ RC_GTEST_PROP(Recognise, APlainProgramIsRecognisedWhole, (unsigned seed)) {
   RC_ASSERT(std::abs(score.steps - 1) < 0.02);
 }
 
-RC_GTEST_PROP(Recognise, ShapesAreToldApart, (unsigned seed, bool marked)) {
+// Programs drawn by lot can hold stretches that no order of kernels tells apart: one in some
+// hundreds. So much of any of them is right, and of many nearly all.
+constexpr double kOfAny = 0.92, kOfMany = 0.998;
+
+Options with_shapes(unsigned seed) {
   Options options;
   options.shapes = 1 + seed % 5;
-  options.marked = marked;
-  const Score score = attribute::score(seed, options);
-  RC_ASSERT(score.found >= 0.99);
-  RC_ASSERT(score.right >= 0.99);
+  options.marked = seed % 2 == 0;
+  return options;
 }
-
-RC_GTEST_PROP(Recognise, AnUnseenShapeIsRecognisedByName, (unsigned seed)) {
+Options with_an_unseen_shape(unsigned) {
   Options options;
   options.unseen = true;
-  const Score score = attribute::score(seed, options);
-  RC_ASSERT(score.found >= 0.98);
-  RC_ASSERT(score.right >= 0.98);
+  return options;
 }
-
-RC_GTEST_PROP(Recognise, LoopsGoRoundAsOftenAsTheyLike, (unsigned seed)) {
+Options with_loops(unsigned) {
   Options options;
   options.loops = true;
   options.shapes = 2;
-  const Score score = attribute::score(seed, options);
-  RC_ASSERT(score.found >= 0.97);
-  RC_ASSERT(score.right >= 0.97);
+  return options;
 }
-
-RC_GTEST_PROP(Recognise, StreamsAreKnownByWhatTheyRun, (unsigned seed, bool fresh)) {
+Options with_streams(unsigned seed) {
   Options options;
   options.streams = 2 + seed % 3;
-  options.new_streams = fresh;
-  const Score score = attribute::score(seed, options);
-  RC_ASSERT(score.found >= 0.97);
-  RC_ASSERT(score.right >= 0.97);
+  options.new_streams = seed % 2 == 0;
+  return options;
+}
+
+void expect_most(Score score) {
+  RC_ASSERT(score.found >= kOfAny);
+  RC_ASSERT(score.right >= kOfAny);
+}
+
+RC_GTEST_PROP(Recognise, ShapesAreToldApart, (unsigned seed)) {
+  expect_most(score(seed, with_shapes(seed)));
+}
+RC_GTEST_PROP(Recognise, AnUnseenShapeIsRecognisedByName, (unsigned seed)) {
+  expect_most(score(seed, with_an_unseen_shape(seed)));
+}
+RC_GTEST_PROP(Recognise, LoopsGoRoundAsOftenAsTheyLike, (unsigned seed)) {
+  expect_most(score(seed, with_loops(seed)));
+}
+RC_GTEST_PROP(Recognise, StreamsAreKnownByWhatTheyRun, (unsigned seed)) {
+  expect_most(score(seed, with_streams(seed)));
+}
+
+TEST(Recognise, OfManyProgramsNearlyAllIsRight) {
+  constexpr unsigned kPrograms = 150;
+  for (const auto& options : {with_shapes, with_an_unseen_shape, with_loops, with_streams}) {
+    double found = 0, right = 0;
+    for (unsigned seed = 0; seed < kPrograms; ++seed) {
+      const Score one = score(7919 * seed, options(7919 * seed));
+      found += one.found / kPrograms;
+      right += one.right / kPrograms;
+    }
+    EXPECT_GE(found, kOfMany);
+    EXPECT_GE(right, kOfMany);
+  }
 }
 
 RC_GTEST_PROP(Recognise, DamageCostsLittleMoreThanWhatItTouches, (unsigned seed)) {

@@ -70,9 +70,10 @@ std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanosec
 std::vector<Nanoseconds> ticks(const Meter& meter, const run::Block& block, Nanoseconds begin,
                                Nanoseconds end);
 
-// The reading cut at its ticks into parts, each with at least kMinimumTicks of them; fewer than
-// three parts come back as none.
-std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading);
+// The reading cut at its ticks into at most `most` parts, each with at least kMinimumTicks of them;
+// fewer than three parts come back as none.
+std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading,
+                           std::size_t most = 10);
 
 // (integral of the driver's 20 ms power samples - reading) / reading: the two sources of one board
 // may disagree. None where the samples do not cover the reading, or several boards are metered.

@@ -214,13 +214,13 @@ std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanosec
                  all.size() > 1};
 }
 
-std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading) {
-  constexpr std::size_t kMostParts = 10;
+std::vector<Reading> parts(const Meter& meter, const run::Block& block, const Reading& reading,
+                           std::size_t most) {
   constexpr std::size_t kIntervals = kMinimumTicks - 1;
   const std::vector<Nanoseconds> times = ticks(meter, block, reading.begin, reading.end);
   if (times.empty()) return {};
   const std::size_t intervals = times.size() - 1;
-  const std::size_t count = std::min(kMostParts, intervals / kIntervals);
+  const std::size_t count = std::min(most, intervals / kIntervals);
   if (count < 3) return {};
   std::vector<Reading> result;
   for (std::size_t i = 0; i < count; ++i) {

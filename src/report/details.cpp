@@ -143,26 +143,41 @@ std::string unmatched(const Page& page) {
 std::string operators(const Page& page) {
   const std::vector<OperatorRow> rows = operator_rows(page.a);
   if (rows.empty()) return {};
-  TextTable table({{"operator", Align::left, 16, Cut::end},
-                   {"calls", Align::right, 5, Cut::end},
-                   {"energy", Align::right, 8, Cut::end},
-                   {"share", Align::right, 6, Cut::end},
-                   {"time", Align::right, 8, Cut::end},
-                   {"standing", Align::left, 8, Cut::end},
-                   {"dearest at", Align::left, 24, Cut::begin}},
-                  kWidth);
+  const bool referred =
+      std::ranges::any_of(rows, [](const OperatorRow& row) { return row.reference.has_value(); });
+  std::vector<TextColumn> columns{{"operator", Align::left, 16, Cut::end},
+                                  {"calls", Align::right, 5, Cut::end},
+                                  {"energy", Align::right, 8, Cut::end},
+                                  {"share", Align::right, 6, Cut::end},
+                                  {"time", Align::right, 8, Cut::end}};
+  if (referred) columns.push_back({"of the least", Align::left, 12, Cut::end});
+  columns.push_back({"standing", Align::left, 9, Cut::end});
+  columns.push_back({"dearest at", Align::left, 24, Cut::begin});
+  TextTable table(std::move(columns), kWidth);
   for (std::size_t i = 0; i < std::min(rows.size(), page.top); ++i) {
     const OperatorRow& row = rows[i];
-    table.add({row.name, format_count(row.calls), row.known ? format(row.energy) : "unknown",
-               row.known ? format_percent(row.share) : "unknown", format(row.seconds),
-               row.known ? std::string(joulediff::name(row.energy.standing)) : "",
-               row.where ? line_of(*row.where) : ""});
+    std::vector<std::string> cells{
+        row.name, format_count(row.calls), row.known ? format(row.energy) : "unknown",
+        row.known ? format_percent(row.share) : "unknown", format(row.seconds)};
+    if (referred)
+      cells.push_back(row.reference ? fmt::format("{:.{}f}x {}", row.reference->distance,
+                                                  row.reference->distance < 10 ? 1 : 0,
+                                                  name(row.reference->bound))
+                                    : "");
+    cells.push_back(row.known ? std::string(joulediff::name(row.energy.standing)) : "");
+    cells.push_back(row.where ? line_of(*row.where) : "");
+    table.add(std::move(cells));
   }
   std::string out =
       title(page, "Operators, a step (dynamic energy and their share of static power)");
   out += table.text("  ");
   if (rows.size() > page.top)
     out += fmt::format("  and {} more (--operators {})\n", rows.size() - page.top, rows.size());
+  if (referred)
+    out += entry("",
+                 "Of the least: time over what the board's peaks need for the same arithmetic and "
+                 "bytes, and the peak that binds. Under 1: the data came from its cache.",
+                 0);
   return out;
 }
 

@@ -49,7 +49,8 @@ std::vector<OperatorRow> operator_rows(const Subject& subject) {
                     diagnose::time(*subject.cost, ids),
                     measured.mean / subject.cost->ledger.total.joules.value,
                     measured.known,
-                    diagnose::places(run, *dearest).where};
+                    diagnose::places(run, *dearest).where,
+                    diagnose::reference(run, *subject.cost, ids)};
     rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(), [](const OperatorRow& x, const OperatorRow& y) {

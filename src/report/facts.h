@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "diagnose/reference.h"
 #include "report/page.h"
 
 namespace joulediff::report {
@@ -18,6 +19,7 @@ struct OperatorRow {
   double share = 0;  // of the measured energy
   bool known = true;
   std::optional<diagnose::Place> where;  // of its dearest call
+  std::optional<diagnose::Reference> reference;
 };
 
 // Most joules first; operators that move no data are left out.

@@ -218,6 +218,12 @@ Json show(const Page& page) {
     one["seconds"] = row.seconds.value;
     one["share_of_run"] = row.share;
     one["where"] = to_json(row.where);
+    if (row.reference)
+      one["reference"] = {{"seconds", row.reference->seconds.value},
+                          {"distance", row.reference->distance},
+                          {"bound", name(row.reference->bound)}};
+    else
+      one["reference"] = nullptr;
     operators.push_back(std::move(one));
   }
   return {{"schema", "joulediff.show/1"},

@@ -77,7 +77,7 @@ Script::Script(std::string label, std::string side) {
   run::Manifest& m = run_.manifest;
   m.label = std::move(label);
   m.side = std::move(side);
-  m.device = "Simulated GPU";
+  m.device = "Simulated H200";
   m.device_uuid = "GPU-simulated";
   m.framework = "torch 2.11.0";
   m.work = {"token", 1024};

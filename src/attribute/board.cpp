@@ -87,6 +87,20 @@ void warn_of_limits(const run::Block& block, const meter::Reading& trace, const 
                     100 * *in_trace, 100 * *in_replay));
 }
 
+// What warms up, or meets a limit on the way, has no one cost of a step.
+void warn_of_drift(const run::Block& block, const meter::Meter& meter, const meter::Reading& trace,
+                   Diagnostics& diagnostics) {
+  constexpr std::size_t kParts = 30;
+  constexpr double kMatters = 0.03;
+  const auto change = drift(meter::parts(meter, block, trace, kParts));
+  if (!change || std::abs(*change) <= kMatters) return;
+  add(diagnostics, Severity::warning, "attribute.unsettled",
+      fmt::format("the device's power changed by {:+.1f} % from the begin to the end of the trace: "
+                  "it had not settled. Let the program run longer before its trace (more steps in "
+                  "front, --trace-seconds) or cool down between recordings",
+                  100 * *change));
+}
+
 void warn_of_sensors(const run::Block& block, const meter::Meter& meter,
                      const meter::Reading& trace, double step, Diagnostics& diagnostics) {
   constexpr double kAgree = 0.05;
@@ -209,6 +223,7 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
   warn_of_limits(block, *reading, replays, diagnostics);
   warn_of_sensors(block, meter, *reading, view.step.step, diagnostics);
+  warn_of_drift(block, meter, *reading, diagnostics);
   return view;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "meter/spread.h"
+
 namespace joulediff::attribute {
 namespace {
 
@@ -55,6 +57,32 @@ std::optional<double> held_back(const run::Block& block,
   });
   if (count < kFewestSamples) return std::nullopt;
   return static_cast<double>(held) / static_cast<double>(count);
+}
+
+std::optional<double> drift(const std::vector<meter::Reading>& readings) {
+  constexpr std::size_t kFewest = 8;
+  if (readings.size() < kFewest) return std::nullopt;
+  const auto count = static_cast<double>(readings.size());
+  double mean_time = 0, mean_power = 0;
+  for (const meter::Reading& one : readings) {
+    mean_time += to_seconds(one.begin + (one.end - one.begin) / 2).value / count;
+    mean_power += one.power().value / count;
+  }
+  double tt = 0, tp = 0, pp = 0;
+  for (const meter::Reading& one : readings) {
+    const double t = to_seconds(one.begin + (one.end - one.begin) / 2).value - mean_time;
+    const double p = one.power().value - mean_power;
+    tt += t * t;
+    tp += t * p;
+    pp += p * p;
+  }
+  const double slope = tp / tt;
+  const double error = std::sqrt(std::max(0.0, pp - slope * tp) / (count - 2) / tt);
+  // Student's t for count - 2 degrees of freedom.
+  if (mean_power <= 0 || std::abs(slope) <= meter::student_t(readings.size() - 1) * error)
+    return std::nullopt;
+  const double span = to_seconds(readings.back().end - readings.front().begin).value;
+  return slope * span / mean_power;
 }
 
 std::optional<double> locked_period(double step_seconds) {

@@ -21,6 +21,11 @@ std::optional<double> mean_over(const run::Block& block, run::Source source,
 std::optional<double> held_back(const run::Block& block,
                                 const std::vector<meter::Reading>& windows);
 
+// By how much power changed from the begin to the end of these readings, which follow one another:
+// relative to their mean, by a straight line through them. None where it may be chance (5 %,
+// Student) or there are fewer than 8.
+std::optional<double> drift(const std::vector<meter::Reading>& readings);
+
 // The sensor's period (seconds) that a step of this length locks to; none if it does not.
 std::optional<double> locked_period(double step_seconds);
 

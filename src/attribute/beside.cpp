@@ -49,7 +49,7 @@ std::optional<meter::Alignment> aligned(const run::Series& series, const run::Bl
     tell(diagnostics,
          {Severity::warning, "attribute.meter_not_aligned",
           fmt::format("how late the readings of the {} come is not known, as they are too few or "
-                      "follow no edge of the load: it is in no ledger",
+                      "follow no edge of the load; it is in no ledger",
                       meter.name),
           1,
           "record again with at least 12 readings of it a process and with pauses in the load, as "
@@ -95,7 +95,7 @@ void tell_of_unstated(const run::Run& run, Diagnostics& diagnostics) {
                                             &meter::Meter::source) != known.end();
       if (series.source != run::Source::external_power || stated) continue;
       tell(diagnostics, {Severity::note, "attribute.meter_boundary",
-                         fmt::format("the run does not say what the outside meter {} sees: it is "
+                         fmt::format("the run does not say what the outside meter {} sees; it is "
                                      "in no ledger",
                                      series.channel),
                          1,

@@ -153,7 +153,8 @@ def watch(args, folder):
 
 def judge(args, told, found, memory, energy, trouble):
     """Prints the figures; whether all claims hold."""
-    print(f"{args.minutes:g} minutes, {found['steps']:,} steps, {found['kernels']:,} kernels, "
+    minutes = max(at for samples in memory.values() for at, _ in samples) / 60
+    print(f"{minutes:.1f} minutes, {found['steps']:,} steps, {found['kernels']:,} kernels, "
           f"{found['readings']:,} readings of meters, {found['bytes'] / 2**20:.1f} MiB of run file")
     holds = True
     for name, samples in memory.items():

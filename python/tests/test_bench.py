@@ -15,6 +15,7 @@ import pytest
 
 import kernel_counts
 import kernel_flood
+import long_run
 import overhead
 import paired
 import spool
@@ -280,3 +281,16 @@ def test_without_the_recorder_the_scripts_say_what_to_do():
     done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True,
                           check=False)
     assert done.returncode == 1 and "give --library" in done.stderr
+
+
+@pytest.mark.parametrize("growth, made, dropped, holds", [
+    (0, 400, 0, True), (20, 400, 0, False), (0, 401, 0, False), (0, 400, 1, False)])
+def test_a_long_run_holds_what_it_says(capsys, growth, made, dropped, holds):
+    args = argparse.Namespace(minutes=1, warm=0, growth=4)
+    found = {"steps": 10, "kernels": 400, "readings": 90, "bytes": 1000, "dropped": dropped}
+    memory = {"launcher": [(at, 6 + growth * at / 300) for at in range(300)],
+              "program": [(at, 20.0) for at in range(300)]}
+    energy = {"joules": 1.0, "meter": "m", "seconds": 0.1}
+    told = {"steps": 10, "kernels": made}
+    assert long_run.judge(args, told, found, memory, energy, "") is holds
+    assert ("NO" in capsys.readouterr().out) is not holds

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attribute/beside.h"
 #include "attribute/conditions.h"
 #include "attribute/launch.h"
 #include "attribute/ledger.h"
@@ -35,6 +36,15 @@ OperatorCost mean_cost(const std::vector<BlockCosts>& blocks, std::size_t index)
   return result;
 }
 
+// Each process finds the delay anew: together they say how well it is known.
+void join(meter::Alignment& all, const meter::Alignment& one) {
+  for (const auto part :
+       {&meter::Alignment::offset, &meter::Alignment::window, &meter::Alignment::delay}) {
+    (all.*part).low = std::min((all.*part).low, (one.*part).low);
+    (all.*part).high = std::max((all.*part).high, (one.*part).high);
+  }
+}
+
 // Line by line, so that the means sum to the mean total. A line that one block does not know is
 // not known in the mean: what the others had there joins their last line.
 Ledger mean_ledger(const std::vector<Ledger>& blocks) {
@@ -47,6 +57,8 @@ Ledger mean_ledger(const std::vector<Ledger>& blocks) {
     total.push_back(block.total);
     rest.push_back(*block.line(Line::unattributed));
   }
+  if (result.meter.alignment)
+    for (const Ledger& block : blocks) join(*result.meter.alignment, *block.meter.alignment);
   result.step_time = Seconds(meter::mean(step));
   result.busy_time.reset();
   if (busy.size() == blocks.size()) result.busy_time = Seconds(meter::mean(busy));
@@ -69,12 +81,13 @@ Ledger mean_ledger(const std::vector<Ledger>& blocks) {
   return result;
 }
 
-std::vector<Ledger> ledgers(const std::vector<BlockCosts>& blocks, Boundary boundary) {
+// Those of one meter.
+std::vector<Ledger> ledgers(const std::vector<BlockCosts>& blocks, const meter::Meter& meter) {
   std::vector<Ledger> found;
   for (const BlockCosts& block : blocks) {
-    if (block.ledger && block.ledger->boundary == boundary) found.push_back(*block.ledger);
+    if (block.ledger && same_meter(block.ledger->meter, meter)) found.push_back(*block.ledger);
     for (const Ledger& ledger : block.beside)
-      if (ledger.boundary == boundary) found.push_back(ledger);
+      if (same_meter(ledger.meter, meter)) found.push_back(ledger);
   }
   return found;
 }
@@ -189,21 +202,6 @@ std::optional<LaunchCosts> host_costs(const run::Run& run, const Launch& launch,
   return sum;
 }
 
-void add_beside(const Launch& launch, const meter::Meter& meter, BlockCosts& costs,
-                Diagnostics& diagnostics) {
-  std::optional<BlockCosts> sum;
-  for (const HostShare& share : host_shares(launch)) {
-    const auto view = view_beside(share.block, meter, costs.ledger->step_time, diagnostics);
-    if (!view) return;
-    BlockCosts one = attribute::costs(*view, {}, {}, meter);
-    if (sum)
-      add(*sum, one);
-    else
-      sum = std::move(one);
-  }
-  if (sum) costs.beside.push_back(*sum->ledger);
-}
-
 }  // namespace
 
 double work_of_step(const run::Run& run) {
@@ -218,7 +216,10 @@ double work_of_step(const run::Run& run) {
 Result<Attribution> attribute(const run::Run& run) {
   Attribution result;
   JD_ASSIGN(result.meter, meter::choose_meter(run));
-  const std::vector<meter::Meter> meters = meter::meters(run);
+  std::vector<meter::Meter> beside = meter::meters_beside(run);
+  for (const meter::Meter& meter : meter::meters(run))
+    if (!same_meter(meter, result.meter)) beside.push_back(meter);
+  std::ranges::stable_sort(beside, {}, &meter::Meter::boundary);
   if (!(run.manifest.work.per_step > 0))
     return fail(ExitCode::bad_input, "the run's work per step is not a positive number");
   const bool board = result.meter.boundary == Boundary::board;
@@ -231,9 +232,7 @@ Result<Attribution> attribute(const run::Run& run) {
     recognised += sum->recognised;
     BlockCosts& costs = result.blocks.emplace_back(std::move(sum->costs));
     costs.order = launch.order;
-    for (const meter::Meter& meter : meters)
-      if (meter.boundary != result.meter.boundary)
-        add_beside(launch, meter, costs, result.diagnostics);
+    for (const meter::Meter& meter : beside) add_beside(launch, meter, costs, result.diagnostics);
   }
   if (result.blocks.empty()) {
     std::string why = "the run has no blocks";
@@ -244,13 +243,11 @@ Result<Attribution> attribute(const run::Run& run) {
   result.recognised = recognised / static_cast<double>(result.blocks.size());
   for (std::size_t i = 0; i < run.operators.size(); ++i)
     result.operators.push_back(mean_cost(result.blocks, i));
-  for (const meter::Meter& meter : meters) {
-    const std::vector<Ledger> found = ledgers(result.blocks, meter.boundary);
-    if (meter.boundary == result.meter.boundary)
-      result.ledger = mean_ledger(found);
-    else if (!found.empty())
+  result.ledger = mean_ledger(ledgers(result.blocks, result.meter));
+  for (const meter::Meter& meter : beside)
+    if (const auto found = ledgers(result.blocks, meter); !found.empty())
       result.beside.push_back(mean_ledger(found));
-  }
+  tell_of_unstated(run, result.diagnostics);
   result.per_work_unit = result.ledger.total / work_of_step(run);
   warn_of_remains(result, run, result.diagnostics);
   return result;

@@ -62,7 +62,7 @@ struct Attribution {
   meter::Meter meter;
   std::vector<OperatorCost> operators;  // mean over the blocks
   Ledger ledger;                        // mean over the blocks, of the boundary that decides
-  std::vector<Ledger> beside;           // of the run's other boundaries: in no verdict, no ratio
+  std::vector<Ledger> beside;           // of the run's other meters: in no verdict, no ratio
   std::vector<BlockCosts> blocks;       // the A/A spread of anything is taken over these
   double recognised = 0;                // share of trace kernel time recognised; 1 without kernels
   Energy per_work_unit;                 // ledger.total / work_of_step

@@ -131,7 +131,8 @@ std::optional<StepView> view_beside(const run::Block& block, const meter::Meter&
   const Trace trace = trace_of(block, meter);
   if (!trace.reading) {
     add(diagnostics, Severity::note, "attribute.host_left_out",
-        too_short(trace, meter) + "; the host's ledger goes without the block");
+        fmt::format("{}; the {}'s ledger goes without the block", too_short(trace, meter),
+                    name(meter.boundary)));
     return std::nullopt;
   }
   StepView view;

@@ -194,10 +194,12 @@ ordered_json as_json(const lab::RecordReport& report) {
         {"spools", side.spools},
         {"diagnostics", ordered_json::array()}};
     for (const Diagnostic& d : run.diagnostics)
-      one["diagnostics"].push_back({{"severity", name(d.severity)},
-                                    {"rule", d.rule},
-                                    {"message", d.message},
-                                    {"count", d.count}});
+      one["diagnostics"].push_back(
+          {{"severity", name(d.severity)},
+           {"rule", d.rule},
+           {"message", d.message},
+           {"remedy", d.remedy.empty() ? ordered_json() : ordered_json(d.remedy)},
+           {"count", d.count}});
     all["recorded"].push_back(std::move(one));
   }
   return all;
@@ -222,7 +224,7 @@ std::string as_text(const lab::RecordReport& report) {
         format_count(steps_of(run, run::Pass::trace)), side.replay.measured, side.replay.planned,
         side.replay.cut);
     for (const Diagnostic& d : run.diagnostics)
-      add("  {}: {}{} [{}]\n", name(d.severity), printable(d.message),
+      add("  {}: {}{} [{}]\n", name(d.severity), printable(told(d)),
           d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "", d.rule);
     for (const std::string& spool : side.spools) add("  kept {}\n", printable(spool));
   }

@@ -233,16 +233,16 @@ Diagnostics MeterProgram::notes() const {
     notes.push_back(
         {Severity::warning, "record.meter_died",
          fmt::format("the meter {} ended by itself ({}) after {} readings: nothing is known from "
-                     "it after that; see what it says on stderr",
+                     "it after that",
                      command_,
                      WIFSIGNALED(status_) ? fmt::format("signal {}", WTERMSIG(status_))
                                           : fmt::format("exit status {}", WEXITSTATUS(status_)),
-                     readings_)});
+                     readings_),
+         1, "see what it says on stderr"});
   else if (readings_ == 0)
     notes.push_back({Severity::warning, "record.meter_silent",
-                     fmt::format("the meter {} gave no reading: it should print lines of "
-                                 "`unix_seconds watts [channel]`, and flush each",
-                                 command_)});
+                     fmt::format("the meter {} gave no reading", command_), 1,
+                     "let it print lines of `unix_seconds watts [channel]`, and flush each"});
   if (garbage_ > 0)
     notes.push_back({Severity::warning, "record.meter_garbage",
                      fmt::format("the meter {} printed lines that are no `unix_seconds watts "

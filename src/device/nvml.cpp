@@ -111,8 +111,8 @@ std::optional<std::int64_t> above_zero(std::optional<std::int64_t> value) {
   return value && *value > 0 ? value : std::nullopt;
 }
 
-Diagnostic note(Severity severity, std::string rule, std::string message) {
-  return {severity, std::move(rule), std::move(message)};
+Diagnostic note(Severity severity, std::string rule, std::string message, std::string remedy) {
+  return {severity, std::move(rule), std::move(message), 1, std::move(remedy)};
 }
 
 // Why there is no board at all; empty: the driver answers.
@@ -120,47 +120,55 @@ std::optional<Diagnostic> trouble_of_driver() {
   const abi::Functions& call = nvml();
   if (!call.Init_v2 || !call.DeviceGetCount_v2 || !call.DeviceGetHandleByIndex_v2 ||
       !call.DeviceGetUUID)
-    return note(Severity::warning, "record.driver",
-                fmt::format("{} is not NVIDIA's management library: no board energy; install the "
-                            "driver's own",
-                            library().path));
+    return note(
+        Severity::warning, "record.driver",
+        fmt::format("{} is not NVIDIA's management library: no board energy", library().path),
+        "unset JOULEDIFF_NVML, or install the driver's own");
   switch (const abi::Return result = call.Init_v2()) {
     case abi::kSuccess: return std::nullopt;
     case abi::kVersionMismatch:
       return note(Severity::warning, "record.driver_mismatch",
                   "the NVIDIA driver in the kernel and its library are of different versions: no "
-                  "board energy; reload the kernel module or restart the machine");
+                  "board energy",
+                  "reload the kernel module or restart the machine");
     case abi::kDriverNotLoaded:
       return note(Severity::note, "record.driver",
-                  "the NVIDIA driver is not loaded: no board energy; load it with `sudo modprobe "
-                  "nvidia`");
+                  "the NVIDIA driver is not loaded: no board energy", "sudo modprobe nvidia");
     default:
       return note(Severity::warning, "record.driver",
                   fmt::format("the NVIDIA driver does not answer (nvmlInit gives {}): no board "
-                              "energy; see what nvidia-smi says",
-                              result));
+                              "energy",
+                              result),
+                  "see what nvidia-smi says");
   }
 }
 
-// Why the meters of a board do not see the program alone; empty: they do.
-std::string shared_by_design(abi::Device board) {
+// Why the meters of a board may not be read, and what would help; empty: they may.
+struct Refusal {
+  std::string why;
+  std::string remedy;
+};
+
+// Meters that see more than the program.
+Refusal shared_by_design(abi::Device board) {
   unsigned mig = 0, pending = 0;
   if (nvml().DeviceGetMigMode && nvml().DeviceGetMigMode(board, &mig, &pending) == abi::kSuccess &&
       mig != 0)
-    return "is cut up by MIG, and its meters see the whole board: no board energy; record on a "
-           "board without MIG for it";
+    return {"is cut up by MIG, and its meters see the whole board: no board energy",
+            "record on a board without MIG for it"};
   int mode = 0;
   if (nvml().DeviceGetVirtualizationMode &&
       nvml().DeviceGetVirtualizationMode(board, &mode) == abi::kSuccess && mode > abi::kPassthrough)
-    return "is shared among virtual machines (vGPU), and its meters see all of them: no board "
-           "energy; record on a board that is passed through whole for it";
-  return "";
+    return {
+        "is shared among virtual machines (vGPU), and its meters see all of them: no board energy",
+        "record on a board that is passed through whole for it"};
+  return {};
 }
 
 struct Found {
   std::vector<abi::Device> handles;
   std::vector<BoardInfo> infos;
-  std::vector<std::string> refused;  // by board; empty: its meters may be read
+  std::vector<Refusal> refused;  // by board
   Diagnostics notes;
 };
 
@@ -178,19 +186,20 @@ Found find_boards() {
     abi::Device board = nullptr;
     const abi::Return result = nvml().DeviceGetHandleByIndex_v2(i, &board);
     BoardInfo info;
-    std::string refused;
+    Refusal refused;
     if (result == abi::kSuccess) {
       info = {text(nvml().DeviceGetName, board), text(nvml().DeviceGetUUID, board), driver};
       refused = shared_by_design(board);
     } else {
       info.name = fmt::format("board {}", i);
       refused = result == abi::kGpuIsLost
-                    ? "has fallen off the bus (the kernel log names an Xid): no energy of it; "
-                      "reset it or restart the machine"
-                    : fmt::format(
-                          "is not opened by the NVIDIA driver ({}): no energy of it; see "
-                          "what nvidia-smi says",
-                          result);
+                    ? Refusal{"has fallen off the bus (the kernel log names an Xid): no energy of "
+                              "it",
+                              "reset it or restart the machine"}
+                    : Refusal{fmt::format("is not opened by the NVIDIA driver ({}): no energy of "
+                                          "it",
+                                          result),
+                              "see what nvidia-smi says"};
     }
     found.handles.push_back(board);
     found.infos.push_back(std::move(info));
@@ -216,9 +225,9 @@ Boards Boards::open(const char* visible_devices, const char* device_order, Nanos
   if (!found) {
     result.notes.push_back(
         note(Severity::warning, "record.meter_hung",
-             fmt::format("the NVIDIA driver gave no answer within {} s: no board energy; see "
-                         "whether nvidia-smi returns",
-                         patience / 1'000'000'000)));
+             fmt::format("the NVIDIA driver gave no answer within {} s: no board energy",
+                         patience / 1'000'000'000),
+             "see whether nvidia-smi returns; if not, restart the machine"));
     return result;
   }
   result.notes = std::move(found->notes);
@@ -229,15 +238,17 @@ Boards Boards::open(const char* visible_devices, const char* device_order, Nanos
     result.notes.push_back(
         note(Severity::warning, "record.device_order",
              "the boards are of different kinds, and CUDA numbers them by speed, NVML by their "
-             "place on the bus: the meters may watch others than the program uses; set "
-             "CUDA_DEVICE_ORDER=PCI_BUS_ID, or name boards by UUID in CUDA_VISIBLE_DEVICES"));
+             "place on the bus: the meters may watch others than the program uses",
+             "set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name boards by UUID in CUDA_VISIBLE_DEVICES"));
   for (std::size_t i :
        device::visible_devices(visible_devices, uuids, "CUDA_VISIBLE_DEVICES", result.notes)) {
-    if (found->refused[i].empty())
+    const Refusal& refused = found->refused[i];
+    if (refused.why.empty())
       result.boards.push_back(Board(found->handles[i], found->infos[i]));
     else
       result.notes.push_back(note(Severity::warning, "record.board_unmetered",
-                                  fmt::format("{} {}", found->infos[i].name, found->refused[i])));
+                                  fmt::format("{} {}", found->infos[i].name, refused.why),
+                                  refused.remedy));
   }
   return result;
 }

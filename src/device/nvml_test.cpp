@@ -131,7 +131,7 @@ TEST_F(FakeBoard, MigIdsOfBothForms) {
     EXPECT_THAT(found.boards, IsEmpty()) << id;
     ASSERT_THAT(found.notes, SizeIs(1)) << id;
     EXPECT_EQ(found.notes[0].rule, "record.mig");
-    EXPECT_THAT(found.notes[0].message, HasSubstr("record on a board without MIG"));
+    EXPECT_THAT(found.notes[0].remedy, HasSubstr("record on a board without MIG"));
   }
 }
 
@@ -164,6 +164,7 @@ TEST_F(FakeBoard, DriverAndLibraryMismatchIsANote) {
   EXPECT_EQ(found.notes[0].rule, "record.driver_mismatch");
   fake("INIT", 9);
   EXPECT_THAT(Boards::open(nullptr).notes[0].message, HasSubstr("not loaded"));
+  EXPECT_EQ(Boards::open(nullptr).notes[0].remedy, "sudo modprobe nvidia");
   fake("INIT", 999);
   EXPECT_THAT(Boards::open(nullptr).notes[0].message, HasSubstr("999"));
 }

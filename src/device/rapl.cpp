@@ -94,9 +94,8 @@ Diagnostics Rapl::notes() const {
   if (!unread.empty())
     notes.push_back(
         {Severity::warning, "record.rapl_permission",
-         fmt::format("the energy counters of the processor ({}) may not be read: allow it with "
-                     "`sudo chmod a+r /sys/class/powercap/*/energy_uj`, or record as root",
-                     unread)});
+         fmt::format("the energy counters of the processor ({}) may not be read", unread), 1,
+         "sudo chmod a+r /sys/class/powercap/*/energy_uj"});
   return notes;
 }
 

@@ -103,7 +103,7 @@ TEST_F(RaplFolder, PermissionArrivingMidRun) {
   const Diagnostics notes = rapl.notes();
   ASSERT_EQ(notes.size(), 1u) << "once, not with every read";
   EXPECT_EQ(notes[0].rule, "record.rapl_permission");
-  EXPECT_THAT(notes[0].message, HasSubstr("chmod a+r"));
+  EXPECT_THAT(notes[0].remedy, HasSubstr("chmod a+r"));
   allow("intel-rapl:0", 50'000'000'000);
   EXPECT_THAT(rapl.read(2 * kS + 1), IsEmpty()) << "tried once a second";
   const auto first = rapl.read(4 * kS);

@@ -67,7 +67,8 @@ Found find_boards() {
   if (!library().found) return found;
   if (!rsmi().init || !rsmi().num_monitor_devices || rsmi().init(0) != rocm::kSuccess) {
     found.notes.push_back({Severity::warning, "record.driver",
-                           "ROCm SMI does not start: no board energy; see what rocm-smi says"});
+                           "ROCm SMI does not start: no board energy", 1,
+                           "see what rocm-smi says"});
     return found;
   }
   rocm::Version version{};
@@ -110,11 +111,10 @@ AmdBoards AmdBoards::open(const char* rocr_visible_devices, const char* hip_visi
   AmdBoards result;
   auto found = within(patience, find_boards);
   if (!found) {
-    result.notes.push_back(
-        {Severity::warning, "record.meter_hung",
-         fmt::format("ROCm SMI gave no answer within {} s: no board energy; see whether rocm-smi "
-                     "returns",
-                     patience / 1'000'000'000)});
+    result.notes.push_back({Severity::warning, "record.meter_hung",
+                            fmt::format("ROCm SMI gave no answer within {} s: no board energy",
+                                        patience / 1'000'000'000),
+                            1, "see whether rocm-smi returns; if not, restart the machine"});
     return result;
   }
   result.notes = std::move(found->notes);

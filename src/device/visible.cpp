@@ -57,8 +57,9 @@ std::vector<std::size_t> visible_devices(const char* list, const std::vector<std
       notes.push_back(
           {Severity::warning, "record.mig",
            fmt::format("{} names the MIG instance {}, and a board's meters see the whole board: no "
-                       "board energy; record on a board without MIG for it",
-                       variable, entry)});
+                       "board energy",
+                       variable, entry),
+           1, "record on a board without MIG for it"});
       continue;
     }
     const auto found = find(entry, ids);
@@ -67,7 +68,8 @@ std::vector<std::size_t> visible_devices(const char* list, const std::vector<std
           {Severity::warning, "record.no_such_board",
            fmt::format("{}={} names no board of this machine with \"{}\", which has {}: "
                        "the boards after it are hidden",
-                       variable, list, entry, ids.size())});
+                       variable, list, entry, ids.size()),
+           1, fmt::format("unset {}, or name a board of this machine", variable)});
       break;
     }
     if (std::ranges::find(shown, *found) == shown.end()) shown.push_back(*found);

@@ -1,5 +1,6 @@
 // Cause: work that the other side shows to be unneeded: operators without a counterpart beside an
-// otherwise equal sequence, or the same operator over more elements than are used.
+// otherwise equal sequence or with one that costs next to nothing, or the same operator over more
+// elements than are used.
 #include <algorithm>
 
 #include "diagnose/evidence.h"
@@ -58,10 +59,17 @@ std::optional<Answer> redundant_operators(const Question& question) {
     return std::nullopt;
   const std::string side(letter(question.dear.side));
   const std::string other(letter(question.cheap.side));
-  return make(
-      question, name,
-      side + " also runs " + list(question.extra_dear) + ", which " + other + " does without",
-      "drop " + list(question.extra_dear) + " from " + side);
+  const std::string ours_also = list(question.extra_dear);
+  // What costs next to nothing may still do the work: without it the result would be another.
+  if (!question.extra_cheap.empty()) {
+    const std::string instead = list(question.extra_cheap);
+    return make(question, name,
+                side + " runs " + ours_also + " where " + other + " runs " + instead,
+                "replace " + ours_also + " by " + instead + ", as " + other + " does");
+  }
+  return make(question, name,
+              side + " also runs " + ours_also + ", which " + other + " does without",
+              "drop " + ours_also + " from " + side);
 }
 
 std::optional<Answer> redundant_elements(const Question& question) {

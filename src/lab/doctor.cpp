@@ -44,12 +44,7 @@ std::optional<std::string> output_of(const std::string& command) {
 }
 
 Check of_note(std::string what, const Diagnostic& note) {
-  // A note ends with its remedy, behind a colon or a semicolon.
-  const std::size_t cut = note.message.find_last_of(":;");
-  if (cut == std::string::npos) return {std::move(what), Health::missing, note.message, ""};
-  const std::size_t remedy = note.message.find_first_not_of(' ', cut + 1);
-  return {std::move(what), Health::missing, note.message.substr(0, cut),
-          remedy == std::string::npos ? "" : note.message.substr(remedy)};
+  return {std::move(what), Health::missing, note.message, note.remedy};
 }
 
 // What one board's sensors answer.
@@ -99,10 +94,8 @@ Check board_check(const device::Board& board) {
   if (!lacks.empty() && !has.empty()) check.says += fmt::format("; no {}", fmt::join(lacks, ", "));
   if (!answers->moves) {
     check.health = has.empty() ? Health::missing : Health::partly;
-    check.remedy =
-        answers->counter
-            ? "the counter stands still: record with --meter and a meter of your own"
-            : "the board has no energy counter: record with --meter and a meter of your own";
+    if (answers->counter) check.says += "; its energy counter stands still";
+    check.remedy = "record with --meter COMMAND --meter-boundary board";
   }
   return check;
 }
@@ -164,12 +157,12 @@ Check host_check(const Places& places) {
   const std::string modelled = fmt::format(
       "modelled from processor time ({} cores, watts of a busy core known within a factor of two)",
       host.cores);
-  if (const Diagnostics notes = rapl.notes(); !notes.empty())
-    return {"host energy", Health::partly, "RAPL is there but may not be read; " + modelled,
-            "sudo chmod a+r /sys/class/powercap/*/energy_uj"};
+  for (const Diagnostic& note : rapl.notes())
+    if (!note.remedy.empty())
+      return {"host energy", Health::partly, note.message + "; " + modelled, note.remedy};
   return {"host energy", Health::partly,
           "no RAPL here, as in most virtual machines and containers; " + modelled,
-          "record with --meter and a meter of your own, or on the bare machine"};
+          "record with --meter COMMAND --meter-boundary node, or on the bare machine"};
 }
 
 std::optional<Check> rail_check(const Places& places) {

@@ -68,6 +68,27 @@ TEST_F(Doctor, RaplIsSaidByItsDomains) {
   EXPECT_THAT(check("host energy").says, HasSubstr("package-0"));
 }
 
+TEST_F(Doctor, WhatMayNotBeReadHasTheCommandThatAllowsIt) {
+  write("powercap/intel-rapl:0/name", "package-0");
+  write("powercap/intel-rapl:0/max_energy_range_uj", "262143328850");
+  write("powercap/intel-rapl:0/energy_uj", "none of yours");
+  const Check host = check("host energy");
+  EXPECT_EQ(host.health, Health::partly);
+  EXPECT_THAT(host.says, HasSubstr("package-0"));
+  EXPECT_THAT(host.says, HasSubstr("modelled"));
+  EXPECT_EQ(host.remedy, "sudo chmod a+r /sys/class/powercap/*/energy_uj");
+}
+
+// What is missing, why, and the command, each in its place.
+TEST_F(Doctor, ADriverThatIsNotLoadedHasItsCommand) {
+  setenv("FAKE_NVML_INIT", "9", 1);
+  const Check board = check("board energy");
+  unsetenv("FAKE_NVML_INIT");
+  EXPECT_EQ(board.health, Health::missing);
+  EXPECT_EQ(board.says, "the NVIDIA driver is not loaded: no board energy");
+  EXPECT_EQ(board.remedy, "sudo modprobe nvidia");
+}
+
 TEST_F(Doctor, RailsAreSaid) {
   write("hwmon/hwmon0/name", "ina3221");
   write("hwmon/hwmon0/in1_label", "VDD_GPU");

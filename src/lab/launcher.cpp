@@ -294,7 +294,7 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
                   launch.replay_budget);
             }));
   launched.begin = now();
-  journal.began(launched.begin, launch.facts);
+  journal.began(launched.begin, launch.facts, meters.notes);
   pause_for(kIdleBefore);
 
   std::vector<std::string> command = launch.command;
@@ -313,6 +313,7 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
     launch.tick();
     if (now() < next_entry) return;
     journal.sampled(sampler.fresh());
+    journal.diagnosed(sampler.samples().diagnostics());
     next_entry = now() + kJournalPeriod;
   });
   sampler.unwatch();
@@ -323,12 +324,13 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   launched.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   pause_for(kAfter);
   launched.replay = server->stop();
+  sampler.end();
   journal.sampled(sampler.fresh());
-  Sampler::Gathered gathered = sampler.stop();
-  launched.series = std::move(gathered.series);
-  launched.diagnostics = std::move(gathered.diagnostics);
+  launched.diagnostics = sampler.samples().diagnostics();
+  journal.diagnosed(launched.diagnostics);
   launched.end = now();
   journal.ended(launched);
+  launched.series = journal.series(launched.diagnostics);
   return launched;
 }
 

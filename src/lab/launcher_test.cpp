@@ -242,6 +242,51 @@ TEST_F(Launcher, AJournalWithoutItsEndIsCut) {
   EXPECT_THAT(launched.series[1].value, ElementsAre(0));
 }
 
+TEST_F(Launcher, AJournalKeepsWhatTheMetersSaid) {
+  Journal journal(folder_);
+  journal.began(100, "{}", {{Severity::note, "record.driver", "no driver", 1, "sudo modprobe"}});
+  journal.diagnosed({});
+  Diagnostics said{{Severity::warning, "record.meter_died", "it died", 1, "look"}};
+  journal.diagnosed(said);
+  said.push_back({Severity::warning, "record.counter_broke", "it broke", 3});
+  journal.diagnosed(said);
+  const JournalContents contents = read_journal(folder_);
+  ASSERT_EQ(contents.notes.size(), 1u);
+  EXPECT_EQ(contents.notes[0].remedy, "sudo modprobe");
+  ASSERT_EQ(contents.launched.diagnostics.size(), 2u);
+  EXPECT_EQ(contents.launched.diagnostics[0].severity, Severity::warning);
+  EXPECT_EQ(contents.launched.diagnostics[0].message, "it died");
+  EXPECT_EQ(contents.launched.diagnostics[0].remedy, "look");
+  EXPECT_EQ(contents.launched.diagnostics[1].count, 3u);
+}
+
+// A disk that is full before the program has ended: what came after is held in memory.
+TEST_F(Launcher, AJournalThatCannotBeWrittenLosesNothing) {
+  const auto piece = [](std::uint32_t stretch, std::vector<Nanoseconds> time) {
+    run::Series series{run::Source::rapl_package, time, {}, {}, "package-0"};
+    for (const Nanoseconds t : time) series.value.push_back(t);
+    return Samples::Piece{stretch, std::move(series)};
+  };
+  Diagnostics diagnostics;
+  {
+    Journal journal(folder_ / "nowhere");
+    journal.sampled({piece(0, {1, 2})});
+    journal.sampled({piece(0, {3}), piece(1, {7, 8})});
+    const auto series = journal.series(diagnostics);
+    ASSERT_EQ(series.size(), 2u);
+    EXPECT_THAT(series[0].time, ElementsAre(1, 2, 3));
+    EXPECT_THAT(series[1].value, ElementsAre(7, 8));
+    EXPECT_TRUE(diagnostics.empty());
+  }
+  Journal journal(folder_);
+  journal.sampled({piece(0, {1, 2})});
+  std::filesystem::remove(folder_ / kJournalName);
+  EXPECT_TRUE(journal.series(diagnostics).empty());
+  ASSERT_EQ(diagnostics.size(), 1u);
+  EXPECT_EQ(diagnostics[0].rule, "record.readings_lost");
+  EXPECT_EQ(diagnostics[0].count, 2u);
+}
+
 TEST_F(Launcher, AFolderIsLockedWhileItIsRecordedInto) {
   const std::string output = (folder_ / "a.jd").string();
   std::filesystem::path left;

@@ -14,6 +14,7 @@
 
 #include "base/format.h"
 #include "lab/align.h"
+#include "lab/diagnostics.h"
 #include "lab/kernel_ids.h"
 #include "lab/pack.h"
 #include "lab/stack_tree.h"
@@ -66,6 +67,22 @@ Status check_same_work(const run::Run& first, const run::Run& other, std::size_t
   return {};
 }
 
+// What a process tree used is each launch's own; all else is the machine's.
+bool is_of_the_launch(run::Source source) {
+  return source == run::Source::host_cpu;
+}
+
+// The channel of a launch's own series: the rank of the block that has it. One that was merged
+// before has those of several launches, which keep their distance.
+void name_channel(run::Series& series, std::uint32_t rank, std::uint32_t shift) {
+  constexpr std::string_view kRank = "rank ";
+  if (!is_of_the_launch(series.source)) return;
+  const auto merged_before = series.channel.starts_with(kRank)
+                                 ? number_in<std::uint32_t>(series.channel.substr(kRank.size()))
+                                 : std::nullopt;
+  series.channel = fmt::format("{}{}", kRank, merged_before ? *merged_before + shift : rank);
+}
+
 // A rank's numbers as those of the merged run.
 class Entry {
  public:
@@ -78,6 +95,7 @@ class Entry {
               const std::string& host) {
     for (run::Block& block : blocks) {
       block.rank += rank;
+      for (run::Series& series : block.series) name_channel(series, block.rank, rank);
       if (block.host.empty()) block.host = host;
       move(block, shift);
       renumber(block.order_kernels);
@@ -204,11 +222,6 @@ class Entry {
   std::vector<run::OperatorId> operators_;
 };
 
-// What a process tree used is each rank's own; all else is the machine's.
-bool is_of_the_rank(run::Source source) {
-  return source == run::Source::host_cpu;
-}
-
 // Blocks by launch and rank, and each launch's series in its first block of a host, once.
 void gather_series(run::Run& run) {
   std::ranges::stable_sort(
@@ -217,8 +230,6 @@ void gather_series(run::Run& run) {
   for (std::size_t i = 0; i < run.blocks.size(); ++i) {
     run::Block& block = run.blocks[i];
     const auto [place, fresh] = first.try_emplace({block.order, block.host}, i);
-    for (run::Series& series : block.series)
-      if (is_of_the_rank(series.source)) series.channel = fmt::format("rank {}", block.rank);
     if (fresh) continue;
     std::vector<run::Series>& kept = run.blocks[place->second].series;
     for (run::Series& series : block.series) {
@@ -288,8 +299,7 @@ Result<run::Run> merge(std::vector<run::Run> ranks) {
     entry.blocks(std::move(rank.blocks), first[i], shift, fact(rank, "host"));
     if (i == 0) continue;
     tell_settings(merged, rank);
-    for (const Diagnostic& d : rank.diagnostics)
-      diagnose(merged, d.severity, d.rule, d.message, d.count);
+    for (const Diagnostic& d : rank.diagnostics) diagnose(merged, d);
   }
   gather_series(merged);
   if (by_wall_time)

@@ -93,6 +93,49 @@ TEST(Merge, ASharedBoardIsCountedOnce) {
   EXPECT_EQ(run.devices.size(), 1u);
 }
 
+// Each launch has a process tree of its own, and each is counted once, in whatever order the runs
+// are merged.
+TEST(Merge, WhatWasMergedMayBeMergedAgain) {
+  const auto cpu_channels = [](const run::Run& run) {
+    std::vector<std::string> all;
+    for (const std::string& channel : channels(run.blocks[0]))
+      if (channel.starts_with("host_cpu")) all.push_back(channel);
+    return all;
+  };
+  const run::Run first = merged({rank_of(0, "n1", "GPU-a"), rank_of(1, "n1", "GPU-b")});
+  run::Run third = rank_of(1, "n1", "GPU-c");
+  for (run::Block& block : third.blocks) block.rank = 2, block.pid = 102;
+  EXPECT_THAT(cpu_channels(merged({first, third})),
+              ElementsAre("host_cpu rank 0", "host_cpu rank 1", "host_cpu rank 2"));
+  EXPECT_THAT(
+      cpu_channels(merged({third, first})),
+      testing::UnorderedElementsAre("host_cpu rank 0", "host_cpu rank 1", "host_cpu rank 2"));
+  run::Run second = first;  // numbered from 0 too
+  for (run::Block& block : second.blocks) block.pid += 700;
+  EXPECT_THAT(cpu_channels(merged({first, second})),
+              testing::UnorderedElementsAre("host_cpu rank 0", "host_cpu rank 1", "host_cpu rank 2",
+                                            "host_cpu rank 3"));
+}
+
+// torchrun starts several ranks, and one tree of processes is all of them.
+TEST(Merge, AnAgentOfSeveralRanksIsCountedOnce) {
+  const auto agent = [](std::uint32_t rank) {
+    run::Run run = rank_of(0, "n1", "GPU-a");
+    run.blocks.resize(1);
+    run.blocks[0].rank = rank;
+    run.blocks[0].pid = 100 + rank;
+    run::Block other = run.blocks[0];
+    other.rank = rank + 1;
+    other.pid = 101 + rank;
+    other.series.clear();
+    run.blocks.push_back(other);
+    return run;
+  };
+  const run::Run run = merged({agent(0), agent(2)});
+  EXPECT_THAT(channels(run.blocks[0]), ElementsAre("nvml_energy GPU-a", "host_cpu rank 0",
+                                                   "rapl_package package-0", "host_cpu rank 2"));
+}
+
 TEST(Merge, AnotherMachineComesOntoTheFirstsClock) {
   const run::Run run = merged({rank_of(0, "n1", "GPU-a"), rank_of(1, "n2", "GPU-b", 500'000)});
   const run::Block& other = run.blocks[1];

@@ -25,15 +25,19 @@ void OutsideReadings::add(const std::vector<device::MeterSample>& samples, const
 }
 
 void OutsideReadings::give_on_our_clock(Samples& samples) {
-  if (least_delay_ && (*least_delay_ < kEarliest || *least_delay_ > kLatest)) {
-    for (Reading& reading : readings_) reading.time += *least_delay_;
-    samples.diagnose(
-        {Severity::warning, "record.meter_clock",
-         fmt::format("the clock of the meter {} is {:.1f} s {} ours: its readings are moved by "
-                     "that; set its clock, or let it print unix time",
-                     meter_, std::abs(to_seconds(*least_delay_).value),
-                     *least_delay_ > 0 ? "behind" : "ahead of")});
+  if (readings_.empty()) return;
+  if (!shift_) {
+    const bool wrong = *least_delay_ < kEarliest || *least_delay_ > kLatest;
+    shift_ = wrong ? *least_delay_ : 0;
+    if (wrong)
+      samples.diagnose(
+          {Severity::warning, "record.meter_clock",
+           fmt::format("the clock of the meter {} is {:.1f} s {} ours: its readings are moved by "
+                       "that; set its clock, or let it print unix time",
+                       meter_, std::abs(to_seconds(*shift_).value),
+                       *shift_ > 0 ? "behind" : "ahead of")});
   }
+  for (Reading& reading : readings_) reading.time += *shift_;
   give(samples);
 }
 

@@ -20,7 +20,8 @@ class OutsideReadings {
   void add(const std::vector<device::MeterSample>& samples, const Instant& at);
 
   // No reading comes before its time, nor do all come seconds after it: if they seem to, the
-  // meter's clock is wrong (by an hour, where it has local time), and they are moved onto ours.
+  // meter's clock is wrong (by an hour, where it has local time), and they are moved onto ours. By
+  // how much, the first call decides for all.
   void give_on_our_clock(Samples& samples);
   // Those of a time; that there are none is diagnosed.
   void give_between(Nanoseconds begin, Nanoseconds end, Samples& samples);
@@ -36,6 +37,7 @@ class OutsideReadings {
   std::string meter_;
   std::vector<Reading> readings_;
   std::optional<Nanoseconds> least_delay_;
+  std::optional<Nanoseconds> shift_;
 };
 
 }  // namespace joulediff::lab

@@ -44,6 +44,26 @@ TEST(OutsideReadings, AClockThatIsAnHourOffIsSaidAndMoved) {
   }
 }
 
+// A recording that is killed has what came until then, all moved by the same.
+TEST(OutsideReadings, AreGivenAsTheyCome) {
+  OutsideReadings readings("wall.py");
+  Samples samples;
+  const Nanoseconds off = -3600 * kSecond;
+  std::size_t given = 0;
+  for (int i = 1; i < 10; ++i) {
+    const Nanoseconds late = i < 5 ? 300 * kMillisecond : 100 * kMillisecond;
+    readings.add({{kToday + off + i * kSecond, i, ""}}, at(i * kSecond + late));
+    if (i < 3) continue;
+    readings.give_on_our_clock(samples);
+    for (const Samples::Piece& piece : samples.fresh()) {
+      for (const Nanoseconds time : piece.series.time)
+        EXPECT_EQ(time, static_cast<Nanoseconds>(++given) * kSecond + 300 * kMillisecond);
+    }
+  }
+  EXPECT_EQ(given, 9u);
+  EXPECT_THAT(samples.diagnostics(), SizeIs(1));
+}
+
 TEST(OutsideReadings, OfAFileOnlyTheTimeOfTheRecordingIsKept) {
   std::vector<device::MeterSample> file;
   for (int i = 0; i < 100; ++i) file.push_back({kToday + i * kSecond, 100, ""});

@@ -31,8 +31,4 @@ struct Recorded {
 // an error leaves the run as it was.
 Status add_launch(run::Run& run, Recorded recorded);
 
-// Counts one more of the same where rule and message are those of an earlier diagnostic.
-void diagnose(run::Run& run, Severity severity, std::string rule, std::string message,
-              std::uint64_t count = 1);
-
 }  // namespace joulediff::lab

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "lab/pack.h"
+#include "lab/diagnostics.h"
 #include "lab/stack_tree.h"
 
 namespace joulediff::lab {
@@ -198,11 +198,10 @@ void take_diagnostics(run::Run& run, const SpoolContents& spool) {
     const json object = parse(fact.json);
     if (!object.is_object()) continue;
     const std::string severity = text(object, "severity");
-    diagnose(run,
-             severity == "error"     ? Severity::error
-             : severity == "warning" ? Severity::warning
-                                     : Severity::note,
-             text(object, "rule"), text(object, "message"));
+    diagnose(run, {severity == "error"     ? Severity::error
+                   : severity == "warning" ? Severity::warning
+                                           : Severity::note,
+                   text(object, "rule"), text(object, "message"), 1, text(object, "remedy")});
   }
 }
 

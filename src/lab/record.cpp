@@ -19,6 +19,7 @@
 #include "base/progress.h"
 #include "device/host.h"
 #include "lab/clock.h"
+#include "lab/diagnostics.h"
 #include "lab/journal.h"
 #include "lab/pack.h"
 #include "lab/signals.h"
@@ -139,8 +140,8 @@ class Recording {
       const bool each_has_one = std::all_of(report_.sides.begin(), report_.sides.end(),
                                             [](const auto& s) { return !s.run.blocks.empty(); });
       if (!each_has_one && !report_.interrupted) return fail(status.error());
-      lab::diagnose(report_.sides[order_[block]].run, Severity::warning, "record.block_failed",
-                    "a later block was not recorded: " + status.error().message);
+      diagnose(report_.sides[order_[block]].run, Severity::warning, "record.block_failed",
+               "a later block was not recorded: " + status.error().message);
       break;
     }
     progress_.finish();
@@ -255,33 +256,29 @@ class Recording {
     });
   }
 
-  static void diagnose(run::Run& run, const Diagnostic& diagnostic) {
-    lab::diagnose(run, diagnostic.severity, diagnostic.rule, diagnostic.message, diagnostic.count);
-  }
-
   void complete(std::size_t side) {
     RecordedSide& recorded = report_.sides[side];
     const run::Manifest& manifest = recorded.run.manifest;
     complete_manifest(recorded.run.manifest, stated(side));
     for (const Diagnostic& note : meters_.notes) diagnose(recorded.run, note);
     if (!meters_.boards.empty() && !watched(manifest.device_uuid))
-      lab::diagnose(recorded.run, Severity::warning, "record.other_device",
-                    fmt::format("the program ran on {}, which no meter watched: show it the board "
-                                "that it uses with CUDA_VISIBLE_DEVICES",
-                                manifest.device_uuid));
+      diagnose(recorded.run, Severity::warning, "record.other_device",
+               fmt::format("the program ran on {}, which no meter watched: show it the board "
+                           "that it uses with CUDA_VISIBLE_DEVICES",
+                           manifest.device_uuid));
     if (left() < 0)
-      lab::diagnose(
+      diagnose(
           recorded.run, Severity::note, "record.over_budget",
           fmt::format("recording took {}, over its budget of {}: what {} processes do before "
                       "their replay alone took that long; give fewer --trace-seconds or a "
                       "longer --budget",
                       format(to_seconds(now() - begin_)), format(options_.budget), order_.size()));
     if (recorded.replay.cut > 0)
-      lab::diagnose(recorded.run, Severity::note, "record.budget",
-                    fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
-                                "wider; give a longer --budget for narrower ones",
-                                format(options_.budget), recorded.replay.planned),
-                    recorded.replay.cut);
+      diagnose(recorded.run, Severity::note, "record.budget",
+               fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
+                           "wider; give a longer --budget for narrower ones",
+                           format(options_.budget), recorded.replay.planned),
+               recorded.replay.cut);
   }
 
   Result<RecordReport> write() {
@@ -350,6 +347,7 @@ Result<RecordReport> recover(const RecoverOptions& options) {
   RecordedSide& side = report.sides.emplace_back();
   side.output = options.output;
   Stated stated;
+  Diagnostics notes;
   Status first_trouble;
   for (const auto& [order, path] : folder.blocks()) {
     JournalContents journal = read_journal(path);
@@ -357,9 +355,15 @@ Result<RecordReport> recover(const RecoverOptions& options) {
     recorded.spools = read_spools(path.string(), recorded.strangers);
     recorded.order = order;
     if (journal.launched.cut) cut_off(recorded.spools, journal.launched);
+    const Diagnostics of_meters = std::move(journal.launched.diagnostics);
     recorded.launched = std::move(journal.launched);
     Status status = add_launch(side.run, std::move(recorded));
-    if (stated.command.empty()) stated = stated_in(journal.facts);
+    if (status)
+      for (const Diagnostic& each : of_meters) diagnose(side.run, each);
+    if (stated.command.empty()) {
+      stated = stated_in(journal.facts);
+      notes = std::move(journal.notes);
+    }
     if (!status && first_trouble) first_trouble = std::move(status);
   }
   if (side.run.blocks.empty()) return fail(std::move(first_trouble).error().within(options.folder));
@@ -367,6 +371,7 @@ Result<RecordReport> recover(const RecoverOptions& options) {
     diagnose(side.run, Severity::warning, "record.block_failed",
              "a block was not recorded: " + first_trouble.error().message);
   complete_manifest(side.run.manifest, stated);
+  for (const Diagnostic& note : notes) diagnose(side.run, note);
   if (side.run.manifest.label.empty())
     side.run.manifest.label = fs::path(options.output).stem().string();
   JD_TRY(run::write_run(side.run, options.output));

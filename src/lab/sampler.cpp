@@ -14,6 +14,7 @@
 #include "lab/clock.h"
 #include "lab/foreign_load.h"
 #include "lab/outside_readings.h"
+#include "lab/repeat.h"
 #include "lab/ring_watch.h"
 #include "lab/tick_watch.h"
 
@@ -25,37 +26,8 @@ constexpr Nanoseconds kFieldPeriod = 50 * kMillisecond;
 constexpr Nanoseconds kRingPeriod = kSecond;  // the ring holds 2.4 s
 constexpr Nanoseconds kUsersPeriod = kSecond / 4;
 constexpr Nanoseconds kMissingSensorPause = kSecond;
+constexpr Nanoseconds kClockKnown = 3 * kSecond;   // an outside meter's clock is, after so long
 constexpr Nanoseconds kClockMargin = 5 * kSecond;  // by which an outside meter's clock may be off
-
-void sleep_until(Nanoseconds time, const std::stop_token& stop) {
-  constexpr Nanoseconds kSlice = 20 * kMillisecond;  // how late a stop may be noticed
-  for (Nanoseconds left = time - now(); left > 0 && !stop.stop_requested(); left = time - now()) {
-    const Nanoseconds slice = std::min(left, kSlice);
-    const timespec pause{slice / kSecond, slice % kSecond};
-    nanosleep(&pause, nullptr);
-  }
-}
-
-// Calls its tasks, each every period. A late one is skipped, not caught up: samples in a burst say
-// nothing more. A task that returns false ends all.
-struct Task {
-  Nanoseconds period;
-  std::function<bool()> act;
-  Nanoseconds next = 0;
-};
-void repeat(std::vector<Task> tasks, const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    Nanoseconds next = now() + kSecond;
-    for (Task& task : tasks) {
-      if (now() >= task.next) {
-        if (!task.act()) return;
-        task.next = std::max(task.next + task.period, now());
-      }
-      next = std::min(next, task.next);
-    }
-    sleep_until(next, stop);
-  }
-}
 
 Diagnostic lost_board(const std::string& uuid) {
   return {Severity::error, "record.board_lost",
@@ -106,7 +78,7 @@ Sampler::Sampler(Meters meters) : meters_(std::move(meters)), begin_(now()) {
 }
 
 Sampler::~Sampler() {
-  stop();
+  end();
 }
 
 void Sampler::start(std::string what, Body body) {
@@ -147,7 +119,12 @@ std::vector<Reading> Sampler::meter_since(Nanoseconds begin) const {
 }
 
 Sampler::Gathered Sampler::stop(Nanoseconds patience) {
-  if (workers_.empty()) return {};
+  end(patience);
+  return {shared_->samples.take_series(), shared_->samples.take_diagnostics()};
+}
+
+void Sampler::end(Nanoseconds patience) {
+  if (workers_.empty()) return;
   stop_.request_stop();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
   for (const Worker& worker : workers_)
@@ -159,7 +136,6 @@ Sampler::Gathered Sampler::stop(Nanoseconds patience) {
                        worker.what)});
   workers_.clear();
   read_files();
-  return {shared_->samples.take_series(), shared_->samples.take_diagnostics()};
 }
 
 void Sampler::read_counter(const device::Board& board, Shared& shared,
@@ -362,8 +338,11 @@ void Sampler::read_program(const std::string& command, Shared& shared,
     return;
   }
   OutsideReadings readings(command);
-  while (!stop.stop_requested() && !meter->ended())
+  const Nanoseconds begin = now();
+  while (!stop.stop_requested() && !meter->ended()) {
     readings.add(meter->read(100 * kMillisecond), read_both_clocks());
+    if (now() - begin >= kClockKnown) readings.give_on_our_clock(shared.samples);
+  }
   readings.add(meter->stop(), read_both_clocks());
   readings.give_on_our_clock(shared.samples);
   for (Diagnostic& note : meter->notes()) shared.samples.diagnose(std::move(note));

@@ -54,6 +54,8 @@ class Sampler {
     Diagnostics diagnostics;
   };
   // Ends sampling. A thread that does not end within `patience` is left behind.
+  void end(Nanoseconds patience = 3'000'000'000);
+  // Ends it, and gives what fresh() has not made forgotten.
   Gathered stop(Nanoseconds patience = 3'000'000'000);
 
  private:

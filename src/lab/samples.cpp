@@ -108,9 +108,28 @@ void Samples::give(const Name& name) {
 
 std::vector<Samples::Piece> Samples::fresh() {
   const std::scoped_lock lock(mutex_);
-  for (const auto& [name, stretches] : series_)
-    if (!stretches.empty()) give(name);
+  for (auto& [name, stretches] : series_) {
+    if (stretches.empty()) continue;
+    give(name);
+    forget(name, stretches);
+  }
   return std::exchange(fresh_, {});
+}
+
+void Samples::forget(const Name& name, std::vector<run::Series>& stretches) {
+  stretches.erase(stretches.begin(), stretches.end() - 1);
+  run::Series& series = stretches.back();
+  const auto& time = series.time;
+  // Not at every call: what stays is moved.
+  if (time.empty() || time.back() - time.front() < 2 * kRemembered) return;
+  const auto old = std::ranges::lower_bound(time, time.back() - kRemembered) - time.begin();
+  const auto drop = [old](auto& column) {
+    if (!column.empty()) column.erase(column.begin(), column.begin() + old);
+  };
+  drop(series.value);
+  drop(series.uncertainty);
+  drop(series.time);
+  given_[name].readings -= static_cast<std::size_t>(old);
 }
 
 Diagnostics Samples::diagnostics() const {

@@ -31,14 +31,17 @@ class Samples {
 
   Diagnostics diagnostics() const;
 
-  // What has come in since the last call. Pieces of one source, channel and stretch belong
-  // together.
+  // What has come in since the last call, for somebody who keeps it: hours of readings are not held
+  // here. What was given is forgotten when it is older than kRemembered. Pieces of one source,
+  // channel and stretch belong together.
+  static constexpr Nanoseconds kRemembered = 120'000'000'000;
   struct Piece {
     std::uint32_t stretch = 0;
     run::Series series;
   };
   std::vector<Piece> fresh();
 
+  // What is not forgotten.
   std::vector<run::Series> take_series();
   Diagnostics take_diagnostics();
 
@@ -53,6 +56,7 @@ class Samples {
     std::size_t readings = 0;
   };
   void give(const Name& name);
+  void forget(const Name& name, std::vector<run::Series>& stretches);
 
   mutable std::mutex mutex_;
   std::map<Name, std::vector<run::Series>> series_;  // stretches without a break

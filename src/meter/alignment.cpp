@@ -105,12 +105,25 @@ Load Load::busy(std::span<const std::pair<Nanoseconds, Nanoseconds>> intervals) 
   return load;
 }
 
-Load Load::power(const run::Series& series) {
+Load Load::drawn(const std::vector<run::Series>& all, run::Source source) {
   Load load;
-  if (series.time.size() < 2) return load;
-  load.begin_ = series.time.front();
-  for (std::size_t i = 1; i < series.time.size(); ++i)
-    load.add(series.time[i - 1], series.time[i], static_cast<double>(series.value[i]));
+  bool any = false;
+  for (const run::Series& series : all) {
+    if (series.source != source || series.time.size() < 2) continue;
+    load.begin_ = any ? std::min(load.begin_, series.time.front()) : series.time.front();
+    any = true;
+  }
+  const bool counts = run::is_energy_counter(source) || source == run::Source::host_cpu ||
+                      source == run::Source::host_load;
+  for (const run::Series& series : all) {
+    if (series.source != source) continue;
+    for (std::size_t i = 1; i < series.time.size(); ++i) {
+      const auto since = static_cast<double>(series.time[i] - series.time[i - 1]);
+      const auto value =
+          static_cast<double>(counts ? series.value[i] - series.value[i - 1] : series.value[i]);
+      if (value >= 0) load.add(series.time[i - 1], series.time[i], counts ? value / since : value);
+    }
+  }
   load.finish();
   return load;
 }

@@ -16,8 +16,9 @@ class Load {
  public:
   // 1 while the device is busy, 0 otherwise. The intervals are in order.
   static Load busy(std::span<const std::pair<Nanoseconds, Nanoseconds>> intervals);
-  // A board's power; each reading stands for the time since the one before it.
-  static Load power(const run::Series& series);
+  // What the series of a source show together (boards of a host); each reading stands for the time
+  // since the one before it. Of a counter, what it counted over that time.
+  static Load drawn(const std::vector<run::Series>& all, run::Source source);
 
   bool empty() const { return cells_.empty(); }
   Nanoseconds begin() const { return begin_; }

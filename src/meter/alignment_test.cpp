@@ -91,7 +91,35 @@ TEST(Align, ItsIntervalHoldsTheTruthNineteenTimesOutOfTwenty) {
 TEST(Align, AgainstABoardsPower) {
   const Intervals busy = bursts(11);
   const run::Series board = readings({20 * kMs, 0, 20 * kMs, 2000}, busy, 5);
-  const auto found = align(readings({kS / 2, 900 * kMs, 400 * kMs}, busy, 6), Load::power(board));
+  const auto found =
+      align(readings({kS / 2, 900 * kMs, 400 * kMs}, busy, 6), Load::drawn({board}, board.source));
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(static_cast<double>(found->delay.value), 1100e6, 30e6);
+}
+
+TEST(Align, AgainstACountersRate) {
+  const Intervals busy = bursts(13);
+  run::Series load{run::Source::host_load, {}, {}, {}};  // two cores' time, 20 ms apart
+  for (Nanoseconds t = 0; t < 62 * kS; t += 20 * kMs) {
+    Nanoseconds used = 0;
+    for (const auto& [from, to] : busy) used += std::clamp<Nanoseconds>(t - from, 0, to - from);
+    load.time.push_back(t);
+    load.value.push_back(2 * used);
+  }
+  const auto found =
+      align(readings({kS / 2, 900 * kMs, 400 * kMs}, busy, 6), Load::drawn({load}, load.source));
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(static_cast<double>(found->delay.value), 1100e6, 30e6);
+}
+
+TEST(Align, BoardsOfOneHostAreOneLoad) {
+  const Intervals one = bursts(3), other = bursts(4);
+  const std::vector<run::Series> boards{readings({20 * kMs, 0, 20 * kMs, 2000}, one, 5),
+                                        readings({20 * kMs, 0, 20 * kMs, 2000}, other, 6)};
+  run::Series wall = readings({kS / 2, 900 * kMs, 400 * kMs}, one, 7);
+  const run::Series rest = readings({kS / 2, 900 * kMs, 400 * kMs}, other, 8);
+  for (std::size_t i = 0; i < wall.value.size(); ++i) wall.value[i] += rest.value[i];
+  const auto found = align(wall, Load::drawn(boards, boards.front().source));
   ASSERT_TRUE(found);
   EXPECT_NEAR(static_cast<double>(found->delay.value), 1100e6, 30e6);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <string_view>
+#include <utility>
 
 #include "meter/spread.h"
 #include "meter/window.h"
@@ -16,6 +18,13 @@ const Meter kAmdCounter{"ROCm energy counter", Boundary::board, 0.05, Standing::
                         run::Source::amd_energy};
 const Meter kPackageCounter{"RAPL package counter", Boundary::host, 0.05, Standing::measured,
                             run::Source::rapl_package};
+// What these see of the machine, and how well, nobody says.
+const Meter kPlatformCounter{"RAPL platform counter", Boundary::node, std::nullopt,
+                             Standing::measured, run::Source::rapl_psys};
+const Meter kRailCounter{"hwmon energy counter", Boundary::rail, std::nullopt, Standing::measured,
+                         run::Source::hwmon_energy};
+const Meter kRailPower{"hwmon power", Boundary::rail, std::nullopt, Standing::measured,
+                       run::Source::hwmon_power};
 const Meter kHostModel{"host model (processor time x watts of a busy core)", Boundary::host,
                        kBusyCore.high / kBusyCore.middle - 1, Standing::modelled,
                        run::Source::host_cpu};
@@ -37,6 +46,44 @@ std::vector<std::string> used_channels(const run::Run& run, run::Source source) 
     });
   if (used.empty() && !all.empty()) used.push_back(all.front());
   return used;
+}
+
+// What a chip of hwmon sees, by the name of its driver, with which its channels begin.
+Boundary boundary_of_chip(std::string_view channel) {
+  using enum Boundary;
+  constexpr std::pair<std::string_view, Boundary> kKnown[] = {
+      {"amdgpu ", board}, {"amd_energy ", host}, {"power_meter ", node}};
+  for (const auto& [chip, boundary] : kKnown)
+    if (channel.starts_with(chip)) return boundary;
+  return rail;
+}
+
+// One for each channel of the source.
+void add_channels(const run::Run& run, Meter meter, std::vector<Meter>& all) {
+  using enum run::Source;
+  for (const run::Block& block : run.blocks)
+    for (const run::Series& series : block.series) {
+      if (series.source != meter.source) continue;
+      if (series.source == hwmon_power || series.source == hwmon_energy)
+        meter.boundary = boundary_of_chip(series.channel);
+      const std::vector<std::string> channels{series.channel};
+      const bool known = std::ranges::any_of(all, [&](const Meter& other) {
+        return other.boundary == meter.boundary && other.channels == channels;
+      });
+      if (known) continue;
+      all.push_back(meter);
+      all.back().channels = channels;
+      if (!series.channel.empty()) all.back().name += " " + series.channel;
+    }
+}
+
+std::optional<Boundary> stated_boundary(const run::Run& run) {
+  const auto stated = run.manifest.facts.find("meter_boundary");
+  if (stated == run.manifest.facts.end()) return std::nullopt;
+  using enum Boundary;
+  for (const Boundary boundary : {rail, board, host, node, rack, facility})
+    if (name(boundary) == stated->second) return boundary;
+  return std::nullopt;
 }
 
 bool readable(const Meter& meter, const run::Run& run) {
@@ -88,6 +135,18 @@ std::vector<Meter> meters(const run::Run& run) {
     if (readable(meter, run)) best.push_back(std::move(meter));
   }
   return best;
+}
+
+std::vector<Meter> meters_beside(const run::Run& run) {
+  std::vector<Meter> all;
+  for (const Meter& meter : {kPlatformCounter, kRailCounter, kRailPower})
+    add_channels(run, meter, all);
+  if (const auto boundary = stated_boundary(run))
+    add_channels(
+        run,
+        {"outside meter", *boundary, std::nullopt, Standing::measured, run::Source::external_power},
+        all);
+  return all;
 }
 
 Result<Meter> choose_meter(const run::Run& run) {

@@ -3,7 +3,8 @@
 // The board's energy counter moves about every 100 ms, so energy is read between its ticks: a
 // window is narrowed to the ticks inside it. The half width comes from the uncertainty of the tick
 // times. The host's meter is a model: processor time times watts of a busy core, an interval of its
-// own. A run on several boards, or a host with several packages, is metered by their sum.
+// own. A run on several boards, or a host with several packages, is metered by their sum. A meter
+// of power is read as the counter that its readings add up to.
 #pragma once
 
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "meter/alignment.h"
 #include "run/model.h"
 
 namespace joulediff::meter {
@@ -19,10 +21,12 @@ namespace joulediff::meter {
 struct Meter {
   std::string name;  // "NVML energy counter", "host model"
   Boundary boundary = Boundary::board;
-  double systematic = 0.05;  // relative, of the gain; cancels in ratios on one board
+  std::optional<double> systematic = 0.05;  // relative, of the gain; cancels in ratios on one
+                                            // board; none: nobody said
   Standing standing = Standing::measured;
   run::Source source = run::Source::nvml_energy;  // the series that it reads
   std::vector<std::string> channels{};            // those added up; empty: all of the source
+  std::optional<Alignment> alignment{};  // of an outside meter: by `delay` its readings are late
 };
 
 // Watts of one busy core, of which the host model is made where nothing measures the host. Server
@@ -44,7 +48,12 @@ Nanoseconds settle(const Meter& meter);  // kSettle, or 0 for the host's model
 // Of the boards those are metered that the run says it used; where it does not say, the first.
 std::vector<Meter> meters(const run::Run& run);
 
-// The first of them; an error (environment) where there is none.
+// Those that decide nothing: the platform's counter, the rails, the meters outside. Each channel is
+// one of its own, since what it sees may hold what another one sees. An outside meter is there
+// where the run says its boundary (the fact `meter_boundary`); it is not aligned yet.
+std::vector<Meter> meters_beside(const run::Run& run);
+
+// The first of meters(); an error (environment) where there is none.
 Result<Meter> choose_meter(const run::Run& run);
 
 // Energy between two instants at which the meter is read: the ticks inside the asked window.

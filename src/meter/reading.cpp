@@ -36,6 +36,18 @@ struct Scale {
   bool steps;                       // moves in ticks: a repeated value is no new reading
 };
 
+bool shows_power(run::Source source) {
+  return source == run::Source::hwmon_power || source == run::Source::external_power;
+}
+double watts_per_unit(run::Source source) {
+  return source == run::Source::hwmon_power ? 1e-6 : 1e-3;
+}
+
+// What is taken off the stamps of an outside meter.
+Nanoseconds delay(const Meter& meter) {
+  return meter.alignment ? meter.alignment->delay.value : 0;
+}
+
 // A tick lies anywhere within its uncertainty; of the difference of two such errors 95 % are within
 // this many times the root of their squares.
 constexpr double kBothEnds = 1.1;
@@ -69,7 +81,9 @@ Scale scale(const run::Series& series, std::size_t first, std::size_t last) {
   }
   if (series.source == run::Source::amd_energy) return {1e-6, 15.3e-6, 1'000'000, true};
   // 61 uJ is the coarsest unit of a package's counter.
-  if (series.source == run::Source::rapl_package) return {1e-6, 61e-6, 1'000'000, true};
+  using enum run::Source;
+  if (series.source == rapl_package || series.source == rapl_psys || series.source == hwmon_energy)
+    return {1e-6, 61e-6, 1'000'000, true};
   return {1e-3, 1e-3, 10'000'000, true};
 }
 
@@ -114,12 +128,88 @@ void add_stretches(const run::Series& series, Nanoseconds begin, Nanoseconds end
   close();
 }
 
-std::vector<Stretch> stretches_of(const run::Block& block, run::Source source,
+// The readings of a meter of power inside [begin, end], on our clock.
+struct Readings {
+  std::size_t first = 0, last = 0;  // one past it
+  Nanoseconds interval = 0;         // their median distance
+};
+Readings readings_of(const run::Series& series, const Meter& meter, Nanoseconds begin,
+                     Nanoseconds end) {
+  const auto& time = series.time;
+  const Nanoseconds late = delay(meter);
+  Readings found;
+  found.first =
+      static_cast<std::size_t>(std::ranges::lower_bound(time, begin + late) - time.begin());
+  found.last = static_cast<std::size_t>(std::ranges::upper_bound(time, end + late) - time.begin());
+  std::vector<Nanoseconds> intervals;
+  for (std::size_t i = found.first + 1; i < found.last; ++i)
+    intervals.push_back(time[i] - time[i - 1]);
+  if (intervals.empty()) return found;
+  const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+  std::ranges::nth_element(intervals, middle);
+  found.interval = *middle;
+  return found;
+}
+
+// A power as the counter that it adds up to: each reading stands for the time since the one before
+// it. An end is off by half of that, by what the delay is not known, and by an eighth of the time
+// that a reading is a mean over, since that smears an edge of the load.
+void add_summed(const run::Series& series, const Meter& meter, Nanoseconds begin, Nanoseconds end,
+                std::vector<Stretch>& stretches) {
+  constexpr Nanoseconds kMissing = 5;  // intervals without a reading: what was drawn is unknown
+  const Readings readings = readings_of(series, meter, begin, end);
+  double uncertainty = to_seconds(readings.interval).value / 2;
+  if (meter.alignment) {
+    const Alignment& known = *meter.alignment;
+    uncertainty = std::hypot(uncertainty, to_seconds(known.delay.high - known.delay.low).value / 2,
+                             to_seconds(known.window.value).value / 8);
+  }
+  const double unit = watts_per_unit(series.source);
+  Stretch current;
+  double joules = 0;
+  for (std::size_t i = readings.first; i < readings.last; ++i) {
+    const Nanoseconds time = series.time[i] - delay(meter);
+    if (!current.empty()) {
+      const Nanoseconds since = time - current.back().time;
+      if (since > kMissing * readings.interval)
+        stretches.push_back(std::exchange(current, {}));
+      else
+        joules += unit * static_cast<double>(series.value[i]) * to_seconds(since).value;
+    }
+    current.push_back({time, joules, uncertainty});
+  }
+  if (!current.empty()) stretches.push_back(std::move(current));
+}
+
+// Of a power, what lies between its readings and in none of them: as much as so many random samples
+// may be off by.
+double unseen(const run::Series& series, const Meter& meter, Nanoseconds begin, Nanoseconds end) {
+  const Readings readings = readings_of(series, meter, begin, end);
+  const auto count = static_cast<double>(readings.last - readings.first);
+  if (readings.interval <= 0 || count < 2) return 0;
+  const Nanoseconds seen = meter.alignment ? meter.alignment->window.value : 0;
+  const double share =
+      std::max(0.0, 1 - static_cast<double>(seen) / static_cast<double>(readings.interval));
+  double sum = 0, squares = 0;
+  for (std::size_t i = readings.first; i < readings.last; ++i) {
+    const double watts = watts_per_unit(series.source) * static_cast<double>(series.value[i]);
+    sum += watts;
+    squares += watts * watts;
+  }
+  const double variance = std::max(0.0, squares / count - sum * sum / (count * count));
+  return share * 2 * std::sqrt(variance / count) * to_seconds(end - begin).value;
+}
+
+std::vector<Stretch> stretches_of(const run::Block& block, const Meter& meter,
                                   const std::string& channel, Nanoseconds begin, Nanoseconds end) {
   std::vector<Stretch> stretches;
-  for (const run::Series& series : block.series)
-    if (series.source == source && series.channel == channel)
+  for (const run::Series& series : block.series) {
+    if (series.source != meter.source || series.channel != channel) continue;
+    if (shows_power(series.source))
+      add_summed(series, meter, begin, end, stretches);
+    else
       add_stretches(series, begin, end, stretches);
+  }
   return stretches;
 }
 
@@ -159,7 +249,7 @@ std::vector<Stretch> stretches(const Meter& meter, const run::Block& block, Nano
   const std::vector<std::string> channels = channels_of(meter, block);
   std::vector<Stretch> sum;
   for (std::size_t i = 0; i < channels.size(); ++i) {
-    std::vector<Stretch> own = stretches_of(block, meter.source, channels[i], begin, end);
+    std::vector<Stretch> own = stretches_of(block, meter, channels[i], begin, end);
     sum = i == 0 ? std::move(own) : added(sum, own);
   }
   return sum;
@@ -175,6 +265,10 @@ double resolution(const Meter& meter, const run::Block& block, Nanoseconds begin
   for (const std::string& channel : channels_of(meter, block))
     for (const run::Series& series : block.series) {
       if (series.source != meter.source || series.channel != channel) continue;
+      if (shows_power(series.source)) {
+        squares += std::pow(unseen(series, meter, begin, end), 2);
+        continue;
+      }
       const auto& time = series.time;
       const auto first = std::ranges::lower_bound(time, begin) - time.begin();
       const auto last = std::ranges::upper_bound(time, end) - time.begin();

@@ -187,7 +187,7 @@ std::string notes(const Page& page) {
     for (const Diagnostic& one : diagnostics(subject)) {
       const std::string times = one.count > 1 ? fmt::format(" ({} times)", one.count) : "";
       out += entry(fmt::format("{}{}", side, name(one.severity)),
-                   fmt::format("{}{} [{}]", one.message, times, one.rule), side.empty() ? 9 : 11);
+                   fmt::format("{}{} [{}]", told(one), times, one.rule), side.empty() ? 9 : 11);
     }
   };
   add(page.a, page.b ? "A " : "");

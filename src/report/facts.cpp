@@ -90,6 +90,22 @@ std::vector<RegionRow> region_rows(const Page& page) {
   return rows;
 }
 
+std::vector<std::pair<std::string, const attribute::Ledger*>> named_ledgers(
+    const Subject& subject) {
+  std::vector<std::pair<std::string, const attribute::Ledger*>> all;
+  if (subject.cost == nullptr) return all;
+  all.emplace_back(joulediff::name(subject.cost->ledger.boundary), &subject.cost->ledger);
+  for (const attribute::Ledger& ledger : subject.cost->beside) {
+    const auto alike =
+        std::ranges::count(subject.cost->beside, ledger.boundary, &attribute::Ledger::boundary) +
+        (ledger.boundary == subject.cost->ledger.boundary ? 1 : 0);
+    std::string name(joulediff::name(ledger.boundary));
+    if (alike > 1 && !ledger.meter.channels.empty()) name += " " + ledger.meter.channels.front();
+    all.emplace_back(std::move(name), &ledger);
+  }
+  return all;
+}
+
 std::string region_id(const diagnose::RegionResult& region) {
   return fmt::format("r{}", region.region);
 }
@@ -101,8 +117,7 @@ Diagnostics diagnostics(const Subject& subject) {
   Diagnostics merged;
   for (const Diagnostic& one : all) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&](const Diagnostic& other) {
-      return other.rule == one.rule && other.message == one.message &&
-             other.severity == one.severity;
+      return other.rule == one.rule && told(other) == told(one) && other.severity == one.severity;
     });
     if (same == merged.end()) {
       merged.push_back(one);

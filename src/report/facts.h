@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/reference.h"
@@ -24,6 +25,10 @@ struct OperatorRow {
 
 // Most joules first; operators that move no data are left out.
 std::vector<OperatorRow> operator_rows(const Subject& subject);
+
+// The ledgers of the subject, the one that decides first, by what they are called: the boundary,
+// and the channel too where the subject has several of the boundary.
+std::vector<std::pair<std::string, const attribute::Ledger*>> named_ledgers(const Subject& subject);
 
 // Regions that repeat one another in the layers of a model.
 struct RegionRow {

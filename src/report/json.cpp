@@ -52,9 +52,18 @@ Json total(const attribute::Ledger& ledger) {
   result["standing"] = name(ledger.total.standing);
   result["boundary"] = name(ledger.boundary);
   result["meter"] = ledger.meter.name;
-  result["systematic"] = ledger.meter.systematic;
+  result["systematic"] = to_json(ledger.meter.systematic);
   result["seconds"] = ledger.step_time.value;
   return result;
+}
+
+// Seconds; null: the meter reads on our clock.
+Json delay(const meter::Meter& meter) {
+  if (!meter.alignment) return nullptr;
+  const meter::Estimate& delay = meter.alignment->delay;
+  return {{"seconds", to_seconds(delay.value).value},
+          {"low", to_seconds(delay.low).value},
+          {"high", to_seconds(delay.high).value}};
 }
 
 Json energy(const Subject& one) {
@@ -62,8 +71,13 @@ Json energy(const Subject& one) {
   Json result = total(one.cost->ledger);
   result["recognised"] = one.cost->recognised;
   result["beside"] = Json::array();
-  for (const attribute::Ledger& ledger : one.cost->beside)
-    result["beside"].push_back(total(ledger));
+  for (const auto& [ledger_name, ledger] : named_ledgers(one)) {
+    if (ledger == &one.cost->ledger) continue;
+    Json beside = total(*ledger);
+    beside["ledger"] = ledger_name;
+    beside["delay"] = delay(ledger->meter);
+    result["beside"].push_back(std::move(beside));
+  }
   return result;
 }
 
@@ -88,9 +102,8 @@ Json lines(const attribute::Ledger& ledger) {
 
 Json ledger(const Subject& one) {
   if (one.cost == nullptr) return nullptr;
-  Json result{{name(one.cost->ledger.boundary), lines(one.cost->ledger)}};
-  for (const attribute::Ledger& beside : one.cost->beside)
-    result[std::string(name(beside.boundary))] = lines(beside);
+  Json result;
+  for (const auto& [ledger_name, ledger] : named_ledgers(one)) result[ledger_name] = lines(*ledger);
   return result;
 }
 
@@ -102,6 +115,7 @@ Json to_json(const Diagnostics& diagnostics, const char* side) {
     item["rule"] = one.rule;
     item["severity"] = name(one.severity);
     item["message"] = one.message;
+    item["remedy"] = to_json(one.remedy);
     item["count"] = one.count;
     list.push_back(std::move(item));
   }

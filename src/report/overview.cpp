@@ -30,16 +30,13 @@ std::string meter(const Subject& one) {
                      joulediff::name(ledger.total.standing));
 }
 
+std::string systematic_of(const meter::Meter& meter) {
+  return meter.systematic ? format_percent(*meter.systematic) : "unknown";
+}
+
 std::string line(const attribute::Ledger& ledger, attribute::Line which) {
   const std::optional<Energy>& energy = ledger.line(which);
   return energy ? format(*energy) : "unknown";
-}
-
-const attribute::Ledger* beside(const Subject& one, Boundary boundary) {
-  if (one.cost == nullptr) return nullptr;
-  const auto& all = one.cost->beside;
-  const auto found = std::ranges::find(all, boundary, &attribute::Ledger::boundary);
-  return found == all.end() ? nullptr : &*found;
 }
 
 std::string work(const Subject& one) {
@@ -122,7 +119,7 @@ std::string comparability(const Page& page) {
     out += title(page, "Comparable, with reservations");
   }
   for (const Diagnostic& reason : verdict.reasons)
-    out += entry(name(reason.severity), fmt::format("{} [{}]", reason.message, reason.rule));
+    out += entry(name(reason.severity), fmt::format("{} [{}]", told(reason), reason.rule));
   return out;
 }
 
@@ -145,9 +142,7 @@ std::string energy(const Page& page) {
   add(table, page, "recognised",
       [](const Subject& s) { return format_percent(s.cost->recognised); });
   out += table.text("  ");
-  const auto systematic = [](const Subject& s) {
-    return format_percent(s.cost->ledger.meter.systematic);
-  };
+  const auto systematic = [](const Subject& s) { return systematic_of(s.cost->ledger.meter); };
   out +=
       entry("",
             fmt::format("Systematic error of the meter: {}, beside the intervals.{}",
@@ -167,15 +162,31 @@ std::string energy(const Page& page) {
   return out;
 }
 
-std::string energy_beside(const Page& page) {
-  const attribute::Ledger* a = beside(page.a, Boundary::host);
-  const attribute::Ledger* b = page.b ? beside(*page.b, Boundary::host) : nullptr;
-  if (a == nullptr && b == nullptr) return {};
-  std::string out = title(page, "Energy of a step, host");
+namespace {
+
+const attribute::Ledger* ledger_called(const Subject& one, const std::string& name) {
+  for (const auto& [called, ledger] : named_ledgers(one))
+    if (called == name) return ledger;
+  return nullptr;
+}
+
+// Of an outside meter, by how much its readings are late.
+std::string lateness(const attribute::Ledger* ledger, const std::string& side) {
+  if (ledger == nullptr || !ledger->meter.alignment) return "";
+  const meter::Estimate& delay = ledger->meter.alignment->delay;
+  const auto seconds = [](Nanoseconds ns) { return to_seconds(ns).value; };
+  return fmt::format(" {}Its readings are {:.2f} s late ({:.2f} to {:.2f} s), which is taken off.",
+                     side, seconds(delay.value), seconds(delay.low), seconds(delay.high));
+}
+
+std::string energy_by(const Page& page, const std::string& ledger_name) {
+  const attribute::Ledger* a = ledger_called(page.a, ledger_name);
+  const attribute::Ledger* b = page.b ? ledger_called(*page.b, ledger_name) : nullptr;
+  std::string out = title(page, "Energy of a step, " + ledger_name);
   TextTable table = two_sides(page, Align::right);
-  const auto of = [](auto tell) {
-    return [tell](const Subject& s) -> std::string {
-      const attribute::Ledger* ledger = beside(s, Boundary::host);
+  const auto of = [&](auto tell) {
+    return [tell, &ledger_name](const Subject& s) -> std::string {
+      const attribute::Ledger* ledger = ledger_called(s, ledger_name);
       return ledger == nullptr ? "unknown" : tell(*ledger);
     };
   };
@@ -192,13 +203,30 @@ std::string energy_beside(const Page& page) {
       unknown += fmt::format("{}{}", unknown.empty() ? "" : ", ", attribute::name(which));
   }
   out += table.text("  ");
-  std::string words = fmt::format("By {}; systematic error {}.", one.meter.name,
-                                  format_percent(one.meter.systematic));
+  std::string words =
+      fmt::format("By {}; systematic error {}.", one.meter.name, systematic_of(one.meter));
   if (a != nullptr && b != nullptr && a->meter.name != b->meter.name)
     words += fmt::format(" B by {}: the two are not comparable.", b->meter.name);
+  words += lateness(a, "") + lateness(b, "In B: ");
   words += " In no verdict and no ratio.";
   if (!unknown.empty()) words += fmt::format(" Unknown: {}.", unknown);
   return out + entry("", words, 0);
+}
+
+}  // namespace
+
+std::string energy_beside(const Page& page) {
+  std::vector<std::string> names;
+  const auto add_names = [&](const Subject& subject) {
+    for (const auto& [name, ledger] : named_ledgers(subject))
+      if (ledger != &subject.cost->ledger && std::ranges::find(names, name) == names.end())
+        names.push_back(name);
+  };
+  add_names(page.a);
+  if (page.b) add_names(*page.b);
+  std::string out;
+  for (const std::string& name : names) out += energy_by(page, name);
+  return out;
 }
 
 }  // namespace joulediff::report

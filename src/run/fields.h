@@ -198,6 +198,7 @@ void fields(V& visit, X& x) {
   visit("rule", x.rule);
   visit("message", x.message);
   visit("count", x.count);
+  since(3, visit, "remedy", x.remedy);
 }
 
 }  // namespace joulediff::run

@@ -107,7 +107,7 @@ Run full_run() {
   b.replays = {{ReplayKind::op, SignatureId(0), 19, 20, 21}};
   b.series = {{Source::rapl_package, {22}, {23}, {24}}};
   run.blocks = {b};
-  run.diagnostics = {{Severity::warning, "rule", "message", 25}};
+  run.diagnostics = {{Severity::warning, "rule", "message", 25, "remedy"}};
   return run;
 }
 
@@ -189,6 +189,7 @@ void expect_full(const Run& run) {
   EXPECT_EQ(d.severity, Severity::warning);
   EXPECT_EQ(d.rule + d.message, "rulemessage");
   EXPECT_EQ(d.count, 25u);
+  EXPECT_EQ(d.remedy, "remedy");
 }
 
 TEST(RunFile, KeepsEveryField) {

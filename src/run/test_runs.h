@@ -33,7 +33,7 @@ class RandomRun {
     for (std::uint64_t b = below(3); b > 0; --b) block();
     for (std::uint64_t i = upto(); i > 0; --i) {
       run_.diagnostics.push_back(
-          {coded<Severity>(), text("rule"), text("message"), below(1000) + 1});
+          {coded<Severity>(), text("rule"), text("message"), below(1000) + 1, text("remedy")});
     }
   }
 

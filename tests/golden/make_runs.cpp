@@ -1,4 +1,5 @@
 // make_runs DIR: writes the runs that the golden cases compare.
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -120,6 +121,33 @@ run::Run on_processor(run::Run run) {
   return run;
 }
 
+// Beside the board: a meter on the node's plug, whose means over 400 ms come 0.9 s late, and a
+// rail.
+run::Run with_other_meters(run::Run run) {
+  constexpr Nanoseconds kMillisecond = 1'000'000;
+  constexpr std::size_t kTicks = 4;  // 100 ms apart
+  run.manifest.facts["meter_boundary"] = "node";
+  for (run::Block& block : run.blocks) {
+    const run::Series board = block.series.front();
+    run::Series plug{run::Source::external_power, {}, {}, {}, "plug"};
+    run::Series rail{run::Source::hwmon_power, {}, {}, {}, "ina3221 VDD_IN"};
+    for (std::size_t i = kTicks; i < board.time.size(); ++i) {
+      const auto milliwatts = [&](std::size_t ticks) {
+        const double seconds = to_seconds(board.time[i] - board.time[i - ticks]).value;
+        return static_cast<double>(board.value[i] - board.value[i - ticks]) / seconds;
+      };
+      rail.time.push_back(board.time[i]);
+      rail.value.push_back(std::llround(1e3 * milliwatts(1)));
+      if (i % 2 != 0) continue;
+      plug.time.push_back(board.time[i] + 900 * kMillisecond);
+      plug.value.push_back(std::llround(milliwatts(kTicks)) + 90'000);
+    }
+    block.series.push_back(std::move(plug));
+    block.series.push_back(std::move(rail));
+  }
+  return run;
+}
+
 // What remains of a recording that was cut before its replay.
 run::Run without_replay(run::Run run) {
   for (run::Block& block : run.blocks) block.replays.clear();
@@ -137,6 +165,7 @@ int write(const std::string& folder) {
       {"gelu_b_twice_as_many", mlp("gelu_128", "b", true, kProduct, 128).record(side_b)},
       {"gelu_a_without_meter", gelu_a().record({})},
       {"gelu_a_on_processor", on_processor(gelu_a().record(side_a))},
+      {"gelu_a_with_meters", with_other_meters(gelu_a().record(side_a))},
       {"gelu_a_cut_short", without_replay(gelu_a().record(side_a))},
       {"gelu_b_cut_short", without_replay(gelu_b().record(side_b))},
       {"gelu_b_slightly_dearer",

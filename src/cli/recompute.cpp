@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "meter/meter.h"
+#include "meter/window.h"
 
 namespace joulediff::cli {
 namespace {
@@ -105,14 +106,14 @@ struct Span {
 std::string recompute_replays(const run::Run& run, const run::Block& block,
                               const meter::Meter& meter) {
   std::string out;
+  for (const auto kind : {run::ReplayKind::static_power, run::ReplayKind::idle})
+    for (const meter::Window& window : meter::floor_windows(block, kind))
+      out += window_line(kind == run::ReplayKind::idle ? "idle" : "static", meter, block,
+                         window.begin, window.end);
   std::vector<Span> replays(run.signatures.size());
   std::vector<std::uint64_t> counts(run.signatures.size());
   for (const run::Replay& replay : block.replays) {
-    if (replay.kind != run::ReplayKind::op) {
-      out += window_line(replay.kind == run::ReplayKind::idle ? "idle" : "static", meter, block,
-                         replay.begin, replay.end);
-      continue;
-    }
+    if (replay.kind != run::ReplayKind::op) continue;
     Span& window = replays[replay.signature.index()];
     window.begin = window.begin == 0 ? replay.begin : std::min(window.begin, replay.begin);
     window.end = std::max(window.end, replay.end);

@@ -51,13 +51,15 @@ Ratio::Ratio(const Measured& a, const Measured& b) {
     shape_ = Shape::both;
     log_ = std::log(b.mean / a.mean);
     within_ = std::hypot(a.within / a.mean, b.within / b.mean);
-    if (!controlled) return;
+    if (controlled) floor_ = std::max(spread(a.blocks), spread(b.blocks));
+    if (a.blocks.empty() || b.blocks.empty()) return;
+    // A side of one block has the spread of the other, since nothing is known of its own.
     const auto n = static_cast<double>(a.blocks.size());
     const auto m = static_cast<double>(b.blocks.size());
     freedom_ = n + m - 2;
+    if (freedom_ == 0) return;
     const double variance = (squared_deviations(a) + squared_deviations(b)) / freedom_;
     between_ = std::sqrt(variance * (1 / n + 1 / m));
-    floor_ = std::max(spread(a.blocks), spread(b.blocks));
   }
 }
 

@@ -54,6 +54,36 @@ TEST(Ratio, NoFloorWithoutTwoBlocksOfEachSide) {
   EXPECT_NEAR(*Ratio(measured({1, 0.9}), measured({1, 1})).noise_floor(), 0.1, 1e-12);
 }
 
+// Where one side ran once, the other's repeats still say how much processes differ.
+TEST(Ratio, ASideThatRanOnceHasTheSpreadOfTheOther) {
+  const Ratio ratio(measured({4.06}, 0.001), measured({3, 6.26}, 0.001));
+  EXPECT_FALSE(ratio.noise_floor());
+  const Difference difference = ratio.difference(0.05);
+  EXPECT_LT(difference.low, -0.5);
+  EXPECT_GT(difference.high, 0.5);
+}
+
+// The ratio is never better known than either side.
+RC_GTEST_PROP(Ratio, IsNoBetterKnownThanItsSides, ()) {
+  const auto block = [] { return 1 + *rc::gen::inRange(0, 1000) / 100.0; };
+  const auto side = [&] {
+    auto blocks = *rc::gen::inRange(1, 4);
+    std::vector<double> values;
+    while (blocks-- > 0) values.push_back(block());
+    return measured(values, *rc::gen::inRange(0, 100) / 1000.0);
+  };
+  const Measured a = side(), b = side();
+  const Difference growth = Ratio(a, b).growth(0.05);
+  for (const Measured* one : {&a, &b})
+    RC_ASSERT(std::log(1 + growth.high) - std::log(1 + growth.value) >=
+              1.95 * one->within / one->mean - 1e-12);
+  if (a.blocks.size() + b.blocks.size() > 2 && a.blocks != b.blocks)
+    for (const Measured* one : {&a, &b})
+      if (one->blocks.size() > 1 && one->blocks.front() != one->blocks.back()) {
+        RC_ASSERT(growth.high > growth.value);
+      }
+}
+
 TEST(Ratio, ASideThatDoesNothing) {
   const Ratio ratio(measured({0, 0}), measured({1, 1.01}));
   EXPECT_EQ(ratio.difference(0.05).low, 1);

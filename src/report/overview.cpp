@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -26,8 +27,8 @@ std::string number(double value) {
 std::string meter(const Subject& one) {
   if (one.cost == nullptr) return "none";
   const attribute::Ledger& ledger = one.cost->ledger;
-  return fmt::format("{} ({}), {}", ledger.meter.name, joulediff::name(ledger.boundary),
-                     joulediff::name(ledger.total.standing));
+  return fmt::format("{}, {}: {}", joulediff::name(ledger.total.standing),
+                     joulediff::name(ledger.boundary), ledger.meter.name);
 }
 
 std::string systematic_of(const meter::Meter& meter) {
@@ -41,12 +42,20 @@ std::string line(const attribute::Ledger& ledger, attribute::Line which) {
 
 std::string work(const Subject& one) {
   const run::Work& work = one.run->manifest.work;
-  return fmt::format("{} {} a step", number(work.per_step), work.unit);
+  return fmt::format("{} {} a step", number(attribute::work_of_step(*one.run)), work.unit);
 }
 
+// Processes that ran at once are one repeat: the spread is that between launches.
 std::string blocks(const Subject& one) {
-  const std::size_t count = one.run->blocks.size();
-  return fmt::format("{} {}", count, count == 1 ? "process" : "processes");
+  const std::size_t processes = one.run->blocks.size();
+  std::set<std::uint32_t> orders;
+  for (const run::Block& block : one.run->blocks) orders.insert(block.order);
+  const std::size_t launches = orders.size();
+  std::string text = fmt::format("{} {}", processes, processes == 1 ? "process" : "processes");
+  if (launches < processes)
+    text += fmt::format(", {} at once: a step is that of all", processes / launches);
+  if (launches == 1 && processes > 0) text += "; no repeat";
+  return text;
 }
 
 // A row of the header and the ledger: what, A, B (B only where there is one).

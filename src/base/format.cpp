@@ -1,5 +1,6 @@
 #include "base/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -17,36 +18,70 @@ std::string three_digits(double value) {
   return fmt::format("{:.2f}", value);
 }
 
-// Length of the UTF-8 sequence at the front of `text`, 0 where there is none.
-std::size_t sequence_length(std::string_view text) {
+// The UTF-8 sequence at the front of a text; of length 0 where there is none.
+struct Sequence {
+  std::size_t length = 0;
+  unsigned code = 0;
+};
+
+Sequence sequence(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
-  if (lead < 0x80) return 1;
+  if (lead < 0x80) return {1, lead};
   const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return {};
   unsigned code = lead & (0x7Fu >> length);
   for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
+    if ((byte(i) & 0xC0) != 0x80) return {};
     code = code << 6 | (byte(i) & 0x3F);
   }
   constexpr std::array<unsigned, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
   const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  return code < kSmallest[length] || code > 0x10FFFF || surrogate ? 0 : length;
+  return code < kSmallest[length] || code > 0x10FFFF || surrogate ? Sequence{}
+                                                                  : Sequence{length, code};
 }
 
 bool continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-// C1 controls (U+0080 to U+009F) and the bidirectional overrides move what a terminal shows too.
-bool harmless(std::string_view sequence) {
-  if (sequence.size() == 1) {
-    const auto byte = static_cast<unsigned char>(sequence[0]);
-    return byte >= 0x20 && byte != 0x7F;
-  }
-  if (sequence.size() == 2) return !(sequence[0] == '\xC2' && sequence < "\xC2\xA0");
-  return !(sequence >= "\xE2\x80\xA8" && sequence <= "\xE2\x80\xAE") &&
-         !(sequence >= "\xE2\x81\xA6" && sequence <= "\xE2\x81\xA9");
+struct Range {
+  unsigned first, last;
+};
+
+template <std::size_t N>
+bool within(unsigned code, const std::array<Range, N>& ranges) {
+  return std::ranges::any_of(
+      ranges, [code](const Range& range) { return range.first <= code && code <= range.last; });
+}
+
+// Columns of a terminal: marks that combine take none, the East Asian wide and full-width ones and
+// pictographs take two (Unicode Standard Annex 11).
+std::size_t columns(unsigned code) {
+  constexpr std::array<Range, 4> kNone{
+      {{0x0300, 0x036F}, {0x1AB0, 0x1AFF}, {0x20D0, 0x20FF}, {0xFE00, 0xFE0F}}};
+  constexpr std::array<Range, 9> kTwo{{{0x1100, 0x115F},
+                                       {0x2E80, 0x303E},
+                                       {0x3041, 0xA4CF},
+                                       {0xAC00, 0xD7A3},
+                                       {0xF900, 0xFAFF},
+                                       {0xFE30, 0xFE6F},
+                                       {0xFF00, 0xFF60},
+                                       {0x1F300, 0x1FAFF},
+                                       {0x20000, 0x3FFFD}}};
+  return within(code, kNone) ? 0 : within(code, kTwo) ? 2 : 1;
+}
+
+// Controls move what a terminal shows; so do marks and overrides of the direction of text, and what
+// has no width hides in it.
+bool harmless(unsigned code) {
+  constexpr std::array<Range, 6> kHarmful{{{0x00, 0x1F},
+                                           {0x7F, 0x9F},
+                                           {0x200B, 0x200F},
+                                           {0x2028, 0x202E},
+                                           {0x2060, 0x2069},
+                                           {0xFEFF, 0xFEFF}}};
+  return !within(code, kHarmful);
 }
 
 }  // namespace
@@ -67,7 +102,9 @@ std::string format_quantity(double value, std::string_view unit) {
     scaled *= 1000;
     --prefix;
   }
-  return fmt::format("{} {}{}", three_digits(scaled), kPrefixes[prefix], unit);
+  const std::string digits =
+      std::fabs(scaled) < 1e5 ? three_digits(scaled) : fmt::format("{:.2e}", scaled);
+  return fmt::format("{} {}{}", digits, kPrefixes[prefix], unit);
 }
 
 std::string format(Joules joules) {
@@ -125,20 +162,24 @@ std::string printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
-    if (length != 0 && harmless(text.substr(0, length))) {
-      out.append(text.substr(0, length));
+    const Sequence next = sequence(text);
+    if (next.length != 0 && harmless(next.code)) {
+      out.append(text.substr(0, next.length));
     } else {
       out.push_back('?');
     }
-    text.remove_prefix(length == 0 ? 1 : length);
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
   }
   return out;
 }
 
 std::size_t width_of(std::string_view text) {
   std::size_t width = 0;
-  for (const char byte : text) width += continuation(byte) ? 0 : 1;
+  while (!text.empty()) {
+    const Sequence next = sequence(text);
+    width += next.length == 0 ? 1 : columns(next.code);
+    text.remove_prefix(std::max<std::size_t>(next.length, 1));
+  }
   return width;
 }
 
@@ -146,24 +187,19 @@ std::string truncated(std::string_view text, std::size_t width, Cut cut) {
   std::size_t have = width_of(text);
   if (have <= width) return std::string(text);
   if (width == 0) return "";
-  const auto shorten = [&](auto drop) {
-    while (have > width - 1) {
-      drop();
-      --have;
+  while (have > width - 1) {
+    std::size_t bytes = 1;  // of the character that goes
+    if (cut == Cut::begin) {
+      bytes = std::max<std::size_t>(sequence(text).length, 1);
+      have -= width_of(text.substr(0, bytes));
+      text.remove_prefix(bytes);
+    } else {
+      while (bytes < text.size() && continuation(text[text.size() - bytes])) ++bytes;
+      have -= width_of(text.substr(text.size() - bytes));
+      text.remove_suffix(bytes);
     }
-  };
-  if (cut == Cut::begin) {
-    shorten([&] {
-      text.remove_prefix(1);
-      while (!text.empty() && continuation(text.front())) text.remove_prefix(1);
-    });
-    return "…" + std::string(text);
   }
-  shorten([&] {
-    while (!text.empty() && continuation(text.back())) text.remove_suffix(1);
-    text.remove_suffix(1);
-  });
-  return std::string(text) + "…";
+  return cut == Cut::begin ? "…" + std::string(text) : std::string(text) + "…";
 }
 
 }  // namespace joulediff

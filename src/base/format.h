@@ -29,7 +29,7 @@ std::string format_percent(double ratio);
 // UTF-8 with control characters, and bytes that are not UTF-8, replaced by '?'.
 std::string printable(std::string_view text);
 
-// Columns that the text takes: its code points.
+// Columns of a terminal that the text takes.
 std::size_t width_of(std::string_view text);
 
 // At most `width` columns; what is cut is shown by "…" at the end, or at the beginning where the

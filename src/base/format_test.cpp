@@ -79,6 +79,23 @@ TEST(Format, TruncationCountsColumnsAndKeepsCharactersWhole) {
   EXPECT_EQ(truncated("abc", 0), "");
 }
 
+TEST(Format, WideCharactersTakeTwoColumns) {
+  EXPECT_EQ(width_of("矩阵"), 4u);
+  EXPECT_EQ(width_of("e\u0301"), 1u);
+  EXPECT_EQ(width_of("ｆ"), 2u);
+  EXPECT_EQ(truncated("矩阵乘法", 5), "矩阵…");
+  EXPECT_EQ(truncated("矩阵乘法", 4, Cut::begin), "…法");
+}
+
+TEST(Format, WhatHidesInTextIsShown) {
+  EXPECT_EQ(printable("a\u202Eb\u200Bc\uFEFFd\u2066e"), "a?b?c?d?e");
+}
+
+TEST(Format, NoNumberIsLong) {
+  EXPECT_EQ(format(Joules(1e308)), "1.00e+296 TJ");
+  EXPECT_EQ(format(Joules(5e15)), "5000 TJ");
+}
+
 TEST(TextTable, AlignsColumns) {
   TextTable table({{"region"}, {"energy", Align::right}});
   table.add({"gelu", "1.50 J"});

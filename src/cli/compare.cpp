@@ -34,6 +34,10 @@ Result<double> limit(const std::string& text) {
   double value = 0;
   if (!CLI::detail::lexical_cast(digits, value) || !(value >= 0 && value <= 1000))
     return fail(ExitCode::usage, fmt::format("--gate {}: give a limit such as 5%", text));
+  if (!percent && value >= 1)
+    return fail(ExitCode::usage,
+                fmt::format("--gate {}: is that {} % or {} %? Give it with its sign, as 5%", text,
+                            value, 100 * value));
   return percent ? value / 100 : value;
 }
 

@@ -18,6 +18,8 @@
 #include "base/text_table.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "report/facts.h"
+#include "report/prose.h"
 
 namespace joulediff::cli {
 namespace {
@@ -156,15 +158,6 @@ std::size_t steps_of(const run::Run& run, run::Pass pass) {
   return count;
 }
 
-std::string_view name(Severity severity) {
-  switch (severity) {
-    case Severity::note: return "note";
-    case Severity::warning: return "warning";
-    case Severity::error: return "error";
-  }
-  return "";
-}
-
 ordered_json as_json(const lab::RecordReport& report) {
   ordered_json all{{"schema", "joulediff.record/1"},
                    {"seconds", report.elapsed.value},
@@ -195,7 +188,7 @@ ordered_json as_json(const lab::RecordReport& report) {
         {"diagnostics", ordered_json::array()}};
     for (const Diagnostic& d : run.diagnostics)
       one["diagnostics"].push_back(
-          {{"severity", name(d.severity)},
+          {{"severity", report::name(d.severity)},
            {"rule", d.rule},
            {"message", d.message},
            {"remedy", d.remedy.empty() ? ordered_json() : ordered_json(d.remedy)},
@@ -217,16 +210,24 @@ std::string as_text(const lab::RecordReport& report) {
   };
   for (const lab::RecordedSide& side : report.sides) {
     const run::Run& run = side.run;
-    add("{}: {} on {}, {} processes\n", printable(side.output), printable(run.manifest.label),
-        printable(run.manifest.device), run.blocks.size());
+    const std::string& device = run.manifest.device;
+    out +=
+        report::entry("",
+                      fmt::format("{}: {} on {}, {} {}", side.output, run.manifest.label,
+                                  device.empty() ? "an unknown device" : device, run.blocks.size(),
+                                  run.blocks.size() == 1 ? "process" : "processes"),
+                      0);
     add("  {} operators, {} tensors; {} steps traced; {} of {} replays to 2 %, {} cut short\n",
         format_count(run.operators.size()), format_count(run.tensors.size()),
         format_count(steps_of(run, run::Pass::trace)), side.replay.measured, side.replay.planned,
         side.replay.cut);
     for (const Diagnostic& d : run.diagnostics)
-      add("  {}: {}{} [{}]\n", name(d.severity), printable(told(d)),
-          d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "", d.rule);
-    for (const std::string& spool : side.spools) add("  kept {}\n", printable(spool));
+      out += report::entry(
+          report::name(d.severity),
+          fmt::format("{}{} [{}]", told(d),
+                      d.count > 1 ? fmt::format(" ({} times)", format_count(d.count)) : "",
+                      d.rule));
+    for (const std::string& spool : side.spools) out += report::entry("kept", spool);
   }
   add("recorded in {}{}\n", format(report.elapsed), report.interrupted ? ", interrupted" : "");
   return out;

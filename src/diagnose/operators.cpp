@@ -166,9 +166,13 @@ Words in_other_pieces(const Question& question, const std::string& name) {
 // What `dear` runs is not what `cheap` runs.
 Words in_other_operators(const Question& question, const std::string& culprit) {
   const std::string_view dear = letter(question.dear.side), cheap = letter(question.cheap.side);
-  const auto calls = question.calls(question.dear, culprit);
-  const std::string place = calls.empty() ? "" : place_of(question.dear, calls.front());
-  const std::string at = place.empty() ? "" : " at " + place;
+  auto calls = question.calls(question.dear, culprit);
+  for (const Extra& extra : question.extra_dear)
+    if (extra.name != culprit) {
+      const auto more_calls = question.calls(question.dear, extra.name);
+      calls.insert(calls.end(), more_calls.begin(), more_calls.end());
+    }
+  const std::string at = at_places(question.dear, calls);
   const std::string less = list(question.extra_dear), more = list(question.extra_cheap);
   Words words;
   if (question.extra_cheap.empty()) {

@@ -143,5 +143,15 @@ TEST(OperatorsCause, NamesTheLine) {
   EXPECT_THAT(answer.advice, HasSubstr("solve.py:77"));
 }
 
+// Operators that go together stand at several lines: all are named.
+TEST(OperatorsCause, NamesEveryLineOfWhatIsReplaced) {
+  std::vector<Call> chain{{"aten.mul.Tensor", 1}, {"aten.tanh.default", 1}};
+  chain[1].line = 11;
+  const auto a = program(chain);
+  const auto b = program({Call{"aten.gelu.default", 0.5}});
+  EXPECT_THAT(find_cause(question(a, b)).advice,
+              HasSubstr("at model.py:10, model.py:11 by aten.gelu"));
+}
+
 }  // namespace
 }  // namespace joulediff::diagnose

@@ -13,12 +13,12 @@ Program program(Random& random, const BoardModel& board, std::vector<std::string
   const int operators = random.between(3, 12);
   const double room = board.cap_watts - board.static_watts;
   const double scale = random.lognormal(200e-6, 0.8);  // of a kernel: batch and model size
-  const bool cold = random.chance(0.5), spread = random.chance(0.3);
+  const bool cold = random.chance(0.5), spread = random.chance(0.3), hungry = random.chance(0.2);
   for (int i = 0; i < operators; ++i) {
     Operator op;
     op.name = fmt::format("op_{}", i);
     op.seconds = std::clamp(random.lognormal(scale, 0.8), 5e-6, 20e-3);
-    op.joules = op.seconds * room * random.uniform(0.1, 0.95);
+    op.joules = op.seconds * room * random.uniform(0.1, hungry ? 1.5 : 0.95);
     op.kernels = random.chance(0.2) ? random.between(2, 3) : 1;
     op.calls = random.chance(0.2) ? random.between(2, 4) : 1;
     op.compute_bound = random.uniform(0, 1);
@@ -53,13 +53,18 @@ Program program(Random& random, const BoardModel& board, std::vector<std::string
   return result;
 }
 
-BoardModel board(Random& random) {
+BoardModel board(Random& random, std::vector<std::string>& traits) {
   BoardModel model;
   model.static_watts = random.uniform(40, 140);
   model.context_watts = model.static_watts * random.uniform(0.95, 1);
   model.idle_watts = model.context_watts * 0.6;
   model.cap_watts = random.uniform(300, 800);
-  model.leakage = random.uniform(0, 0.004);
+  if (random.chance(0.6)) {
+    model.leakage = random.uniform(0.001, 0.004);
+    traits.push_back("leaks when warm");
+  } else {
+    model.leakage = 0;
+  }
   model.kelvin_per_watt = random.uniform(25, 40) / model.cap_watts;
   model.thermal_seconds = random.uniform(8, 40);
   model.ramp = random.uniform(0, 0.003);
@@ -145,9 +150,9 @@ Draw draw(std::uint64_t seed, bool strange) {
   Random random(seed * 0x9E3779B97F4A7C15u + (strange ? 1 : 0));
   Draw result;
   result.seed = seed;
-  result.board = board(random);
+  result.board = board(random, result.traits);
   result.program = program(random, result.board, result.traits);
-  result.passes.replay = random.uniform(1.5, 3);
+  result.passes.replay = random.uniform(0.8, 3);
   result.passes.static_window = random.uniform(1.2, 2.5);
   CounterModel counter;
   counter.period = random.chance(0.8) ? 0.1 : random.uniform(0.02, 0.1);

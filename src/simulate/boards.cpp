@@ -8,9 +8,11 @@ namespace {
 using run::Source;
 
 constexpr std::string_view kMeasured =
-    "power, clocks, limit, counter and ring measured on one H200 (driver 580); gains unknown, so 1";
+    "measured on one H200, driver 580; how it warms, and its gains (1), are assumed";
+constexpr std::string_view kHopper =
+    "power sensors from arXiv 2312.02741 (10 boards); all else as the H200's, assumed";
 constexpr std::string_view kStudy =
-    "power sensors from arXiv 2312.02741; counter as the H200's and powers at idle assumed";
+    "power sensors from arXiv 2312.02741; counter as the H200's, powers and heat assumed";
 
 PowerModel instant(double period, double window, double gain = 1, double offset = 0) {
   PowerModel model{Source::nvml_power_instant, period, 5e-4, window};
@@ -53,7 +55,8 @@ BoardModel board(std::string name, double idle, double context, double awake, do
 std::vector<NamedBoard> all() {
   std::vector<NamedBoard> result;
   const BoardModel h200 = board("NVIDIA H200", 78, 128, 130, 700, 1980);
-  const RingModel ring;
+  RingModel ring;
+  ring.of_counter = true;
   result.push_back({"h200", kMeasured, h200, {counter(), {instant(0.1, 0.025), average()}, ring}});
 
   BoardModel h100 = h200;
@@ -61,11 +64,7 @@ std::vector<NamedBoard> all() {
   PowerModel h100_instant = instant(0.1, 0.023);
   h100_instant.jitter = 1e-3;
   h100_instant.delay = 0.05;
-  result.push_back({"h100",
-                    "power sensors from arXiv 2312.02741 (10 boards); powers, counter and ring of "
-                    "the H200 assumed",
-                    h100,
-                    {counter(), {h100_instant, average()}, ring}});
+  result.push_back({"h100", kHopper, h100, {counter(), {h100_instant, average()}, ring}});
 
   result.push_back({"a100",
                     kStudy,

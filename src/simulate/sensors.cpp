@@ -102,21 +102,27 @@ run::Series fetched(const Published& sensor, const RingModel& ring, const Wavefo
   }
 }
 
-// What a counter has added up at each of its steps.
-Published added_up(const History& history, const CounterModel& counter, Random& random) {
+// The means that a counter adds, each at its step.
+Published samples(const History& history, const CounterModel& counter, Random& random) {
   Published result;
   const Waveform& waveform = history.waveform;
   constexpr int kRound = 5, kLate = 3;
   double at = random.uniform(0, counter.step);
   for (int i = 0; waveform.begin() + ns(at) < waveform.end(); ++i, at += counter.step)
     result.time.push_back(waveform.begin() + ns(at + (i % kRound == kLate ? counter.uneven : 0)));
-  const auto mean = means(history, result.time, counter.window, 0, counter.lag);
-  Nanoseconds before = waveform.begin();
+  result.value = means(history, result.time, counter.window, 0, counter.lag);
+  return result;
+}
+
+// What it has added up at each of them.
+Published added_up(const History& history, const CounterModel& counter, Random& random) {
+  Published result = samples(history, counter, random);
+  Nanoseconds before = history.waveform.begin();
   double joules = 0;
-  for (std::size_t i = 0; i < mean.size(); ++i) {
-    joules += mean[i] * to_seconds(result.time[i] - before).value;
+  for (std::size_t i = 0; i < result.value.size(); ++i) {
+    joules += result.value[i] * to_seconds(result.time[i] - before).value;
     before = result.time[i];
-    result.value.push_back(joules);
+    result.value[i] = joules;
   }
   return result;
 }
@@ -240,17 +246,20 @@ Ticks ticks(const History& history, const CounterModel& counter, Random& random)
 
 std::vector<run::Series> sense(const History& history, const Sensors& sensors, Random& random) {
   std::vector<run::Series> all;
-  if (sensors.counter) {
-    Random own = random.fork();
-    all = watched(ticks(history, *sensors.counter, own), *sensors.counter, history.waveform, own);
-  }
-  Random own = random.fork();
+  Random of_counter = random.fork(), own = random.fork();
+  Random same = of_counter;  // what draws the same samples once more
+  if (sensors.counter)
+    all = watched(ticks(history, *sensors.counter, of_counter), *sensors.counter, history.waveform,
+                  of_counter);
   const auto times = visits(history.waveform, sensors.poll_every, own);
   for (const PowerModel& power : sensors.powers)
     all.push_back(polled(published(history, power, own), power.source, times));
-  if (sensors.ring)
-    all.push_back(fetched(published(history, sensors.ring->power, own), *sensors.ring,
-                          history.waveform, own));
+  if (sensors.ring) {
+    const bool shared = sensors.ring->of_counter && sensors.counter && sensors.counter->step > 0;
+    all.push_back(fetched(shared ? samples(history, *sensors.counter, same)
+                                 : published(history, sensors.ring->power, own),
+                          *sensors.ring, history.waveform, own));
+  }
   read_states(history, times, all);
   return all;
 }

@@ -31,7 +31,8 @@ struct RingModel {
   PowerModel power{run::Source::nvml_power_samples, 0.02, 1e-4, 0.02};
   int capacity = 119;
   double fetch_every = 1;
-  double late = 0;  // how much later a fetch may come
+  double late = 0;          // how much later a fetch may come
+  bool of_counter = false;  // its samples are those that the counter adds, instead of `power`'s
 };
 
 // A counter that stands still, and whether it forgets what was drawn meanwhile.

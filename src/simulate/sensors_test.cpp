@@ -73,6 +73,25 @@ TEST(Sensors, TheH200CounterMisreadsWhatBeatsWithIt) {
   EXPECT_LT(worst(counter, 0.0209, 0.0035), 0.02);
 }
 
+TEST(Sensors, TheH200RingAgreesWithItsCounterWhereBothMisread) {
+  Sensors sensors = find_board("h200")->sensors;
+  sensors.counter->read_median = 1e-5;
+  const History history = square(0.02, 0.0035, 119, 960, 20);
+  Random random(1);
+  const auto all = sense(history, sensors, random);
+  const run::Series ring = find(all, run::Source::nvml_power_samples);
+  const run::Series counter = find(all, run::Source::nvml_energy);
+  double sum = 0;
+  for (const std::int64_t value : ring.value) sum += 1e-3 * static_cast<double>(value);
+  const double of_ring = sum / static_cast<double>(ring.value.size());
+  const double of_counter = 1e-3 *
+                            static_cast<double>(counter.value.back() - counter.value.front()) /
+                            to_seconds(counter.time.back() - counter.time.front()).value;
+  const double drawn = history.waveform.joules(0, 20 * kSecond) / 20;
+  EXPECT_NEAR(of_ring / of_counter, 1, 0.01);
+  EXPECT_GT(std::abs(of_ring / drawn - 1), 0.05);
+}
+
 TEST(Sensors, AnInstantThatIsAQuarterOfThePeriodBeats) {  // A100: 25 of each 100 ms
   const PowerModel instant{run::Source::nvml_power_instant, 0.1, 0, 0.025};
   Sensors sensors;

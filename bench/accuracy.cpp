@@ -1,7 +1,7 @@
 // How near the truth the joules of operators come: random programs on a simulated board, half of
 // them with sensors of which the estimators have no model; each goes through the attribute stage,
-// and beside it through what people do by hand. Prints the tables of docs/simulate.md; ends with 1
-// where a target is missed.
+// and beside it through what people do by hand. bench/README.md says what the table means. Ends
+// with 1 where a target is missed.
 //
 // The truth is held against the reading in the meter's own gain: a systematic error is stated
 // apart, and no interval claims to hold it.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -176,7 +177,7 @@ class Player {
       rest += seconds_[i];
     }
     rest *= passes_.replayed_share;
-    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return seconds_[i]; });
+    std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(-seconds_[i], i); });
     std::size_t count = 0;
     while (count < order.size() && rest > 0) rest -= seconds_[order[count++]];
     order.resize(count);

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -127,8 +128,9 @@ std::string report(const simulate::Recording& recording, const simulate::Simulat
   for (const simulate::OperatorTruth& op : truth.operators)
     add(fmt::format("{} x {}", op.name, format_count(static_cast<std::uint64_t>(op.calls))),
         op.dynamic);
+  constexpr double kLeast = 1e-5;  // less is rounding to whole nanoseconds
   for (std::size_t i = 1; i < simulate::kLines; ++i)
-    if (truth.lines[i] != 0)
+    if (std::abs(truth.lines[i]) > kLeast * truth.total)
       add(std::string(simulate::name(static_cast<simulate::Line>(i))), truth.lines[i]);
   return out + "\n" + lines.text() + "\nfigures: " + what.source + "\n";
 }
@@ -165,7 +167,8 @@ void add_simulate(CLI::App& app, Context& context) {
       ->check(CLI::Range(0.0, 1e5));
   verb->add_option("--seconds", options->seconds, "how long the program runs (5)")
       ->check(CLI::Range(0.1, 600.0));
-  verb->add_option("--seed", options->seed, "of all that is left to chance");
+  verb->add_option("--seed", options->seed, "of all that is left to chance")
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()));
   verb->add_option("-o,--output", options->output, "write the run file");
   verb->add_option("--truth", options->truth, "write the truth, joulediff.truth/1");
   verb->add_flag("--force", options->force, "replace existing files");

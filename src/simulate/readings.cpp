@@ -24,6 +24,7 @@ double milli(const run::Series& series, std::size_t i) {
 
 // Read at the begin and at the end; what it has at each is up to a tick old.
 std::optional<double> at_both_ends(const run::Series& counter, Span span) {
+  if (counter.time.back() < span.end) return std::nullopt;  // it fell meanwhile
   const auto first = last_before(counter, span.begin), last = last_before(counter, span.end);
   if (!first || !last) return std::nullopt;
   return milli(counter, *last) - milli(counter, *first);
@@ -93,10 +94,9 @@ std::vector<Reading> readings(const Recording& recording) {
   std::vector<Reading> result;
   for (const Way& way : kWays)
     for (const run::Series& series : recording.run.blocks.front().series) {
-      if (series.source != way.source) continue;
-      if (const auto joules = way.read(series, {trace.begin, trace.end}))
-        result.push_back({way.meter, *joules, *joules / trace.joules - 1});
-      break;  // where a counter began again, its first part
+      if (series.source != way.source || series.time.empty()) continue;
+      const auto joules = way.read(series, {trace.begin, trace.end});
+      if (joules) result.push_back({way.meter, *joules, *joules / trace.joules - 1});
     }
   return result;
 }

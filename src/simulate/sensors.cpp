@@ -228,6 +228,8 @@ Ticks ticks(const History& history, const CounterModel& counter, Random& random)
   for (std::size_t i = 0; i < result.time.size(); ++i) {
     const double seconds = to_seconds(result.time[i] - waveform.begin()).value;
     result.joules[i] = counter.begin + counter.gain * result.joules[i] + counter.offset * seconds;
+    // An offset below what the board draws adds nothing; it takes nothing away.
+    if (i > 0) result.joules[i] = std::max(result.joules[i], result.joules[i - 1]);
   }
   for (const Freeze& one : counter.freezes) freeze(one, waveform.begin(), result);
   for (const double reset : counter.resets) {

@@ -53,6 +53,7 @@ int main(int argc, char** argv) {
   cli::add_compare(app, context);
   cli::add_merge(app, context);
   cli::add_doctor(app, context);
+  cli::add_simulate(app, context);
 
   // What follows "--" is somebody else's command line: it is not ours to parse.
   int ours = 1;

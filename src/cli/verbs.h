@@ -24,5 +24,6 @@ void add_show(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_merge(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
+void add_simulate(CLI::App& app, Context& context);
 
 }  // namespace joulediff::cli

@@ -5,14 +5,40 @@
 
 #include <fmt/format.h>
 
+#include "attribute/caches.h"
 #include "attribute/clock_scaling.h"
 #include "attribute/conditions.h"
 #include "attribute/estimate.h"
+#include "attribute/floor.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
+#include "meter/window.h"
 
 namespace joulediff::attribute {
 namespace {
+
+constexpr auto kTemperature = run::Source::nvml_temperature;
+// By how much an execution may cost more or less on other operands (95 %); all zeros cost a quarter
+// less than random ones, but neighbouring layers do not differ like that.
+constexpr double kOperands = 0.02;
+
+double hypot(std::initializer_list<double> errors) {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return std::sqrt(squares);
+}
+
+// Of the board while its static power was measured.
+std::optional<double> floor_temperature(const run::Block& block, const meter::Meter& meter) {
+  std::vector<meter::Reading> readings;
+  for (const auto kind : {run::ReplayKind::static_power, run::ReplayKind::idle}) {
+    for (const meter::Window& window : meter::floor_windows(block, kind))
+      if (const auto reading = meter::read(meter, block, window.begin, window.end))
+        readings.push_back(*reading);
+    if (!readings.empty()) break;
+  }
+  return mean_over(block, kTemperature, readings);
+}
 
 // Without a static or idle window: between nothing and the lowest power that the block ever saw.
 meter::StaticPower static_bound(const run::Block& block, const meter::Meter& meter) {
@@ -31,9 +57,10 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                                const Replayed& replays, const Recognition& recognition,
                                const std::vector<Usage>& usage, const meter::Reading& trace,
-                               const meter::StaticPower& floor, Diagnostics& diagnostics) {
+                               const Floor& floor, Diagnostics& diagnostics) {
   std::vector<UnitCost> units(run.operators.size());
-  const ClockScaling scaling(block, replays, floor.watts);
+  const Caches caches(run);
+  const ClockScaling scaling(block, replays, Watts(floor.at(std::nullopt).value));
   const auto trace_clock = mean_over(block, run::Source::nvml_sm_clock, {trace});
   double worst_clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
@@ -43,15 +70,24 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     const Execution& one = *replays.by_signature[signature.index()];
     UnitCost& unit = units[i];
     unit.known = true;
-    unit.joules = (one.energy.joules - floor.watts * one.seconds).value;
-    unit.half_width = one.energy.half_width().value;
+    const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings));
+    unit.joules = one.energy.joules.value - still.value * one.seconds.value;
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
+    // At another clock the time tells nothing of caches.
     const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
+    const bool same_clock = !clock || !trace_clock || std::abs(*clock / *trace_clock - 1) < 0.01;
+    const double slower =
+        same_clock ? usage[i].seconds / usage[i].calls / one.seconds.value - 1 : 0;
+    const Caches::Extra cold = caches.extra(run::OperatorId(i), unit.joules, slower);
+    unit.half_width = hypot({one.energy.half_width().value, still.half_width * one.seconds.value,
+                             kOperands * unit.joules});
+    unit.joules += cold.joules;
+    unit.common = cold.half_width;  // caches are cold for all, or for none
     if (!clock || !trace_clock) continue;
     const ClockScaling::Factor factor = scaling.factor(*clock, *trace_clock);
-    unit.common = std::abs(unit.joules * factor.half_width);
+    unit.common = hypot({unit.common, unit.joules * factor.half_width});
     unit.joules *= factor.value;
     const double off = *clock / *trace_clock - 1;
     if (std::abs(off) > std::abs(worst_clock)) worst_clock = off;
@@ -177,16 +213,17 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   Standing floor = meter.standing;
   view.recognised = recognition.share;
   view.reading = *reading;
-  if (const auto power = meter::static_power(meter, block)) {
-    view.static_power = *power;
-  } else {
-    view.static_power = static_bound(block, meter);
+  std::optional<meter::StaticPower> measured = meter::static_power(meter, block);
+  if (!measured) {
+    measured = static_bound(block, meter);
     floor = Standing::estimated;
     add(diagnostics, Severity::warning, "attribute.no_static",
         fmt::format("neither a static nor an idle window was recorded: static power is only known "
                     "to be below {:.0f} W, and the intervals say so",
-                    2 * view.static_power.watts.value));
+                    2 * measured->watts.value));
   }
+  const Floor still(*measured, floor_temperature(block, meter));
+  view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}));
 
   Timeline spent = timeline(run, trace, recognition, reading->begin, reading->end);
   const Replayed replays = replayed(run, block, meter);
@@ -195,8 +232,8 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
         fmt::format("{} operators were replayed too shortly for the meter; they are estimated by "
                     "time. Give the recording a larger --budget",
                     replays.refused));
-  view.units = units_of(run, block, replays, recognition, spent.usage, *reading, view.static_power,
-                        diagnostics);
+  view.units =
+      units_of(run, block, replays, recognition, spent.usage, *reading, still, diagnostics);
   estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent}, view.units,
            diagnostics);
   for (Usage& usage : spent.usage)

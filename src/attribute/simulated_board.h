@@ -132,6 +132,14 @@ class Player {
       op.name = load.name;
       op.view = load.view;
       op.signature = run::SignatureId(found->second);
+      // More than caches hold: replays are as cold as the program.
+      run::Tensor made;
+      made.storage = recording_.run.tensors.size();
+      made.shape = {16'000'000};
+      made.stride = {1};
+      made.fingerprint.dtype = value::DType::float32;
+      op.outputs = {run::TensorId(recording_.run.tensors.size())};
+      recording_.run.tensors.push_back(made);
       recording_.run.operators.push_back(op);
       if (!fresh) continue;
       recording_.run.signatures.push_back({load.name});

@@ -13,25 +13,6 @@ namespace {
 
 using Tensors = std::vector<const run::Tensor*>;
 
-double bytes_each(value::DType dtype) {
-  using enum value::DType;
-  switch (dtype) {
-    case int8:
-    case uint8:
-    case boolean:
-    case float8_e4m3:
-    case float8_e5m2: return 1;
-    case float16:
-    case bfloat16:
-    case int16: return 2;
-    case float64:
-    case int64:
-    case complex64: return 8;
-    case complex128: return 16;
-    default: return 4;
-  }
-}
-
 double product(const std::vector<std::int64_t>& sizes) {
   double all = 1;
   for (const std::int64_t size : sizes) all *= static_cast<double>(size);
@@ -40,14 +21,6 @@ double product(const std::vector<std::int64_t>& sizes) {
 
 double elements(const run::Tensor& tensor) {
   return product(tensor.shape);
-}
-
-// An expanded axis lies in memory once.
-double bytes(const run::Tensor& tensor) {
-  double all = bytes_each(tensor.fingerprint.dtype);
-  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis)
-    if (tensor.stride[axis] != 0) all *= static_cast<double>(tensor.shape[axis]);
-  return all;
 }
 
 bool has(std::string_view text, std::string_view part) {
@@ -140,11 +113,11 @@ std::optional<WorkOf> work_of(const run::Run& run, const run::Operator& op) {
     if (std::find(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(i), in[i]) !=
         in.begin() + static_cast<std::ptrdiff_t>(i))
       continue;  // x * x reads x once
-    if (!(looks_up(name) && i == 0)) read += bytes(*in[i]);
+    if (!(looks_up(name) && i == 0)) read += run::bytes(*in[i]);
     most = std::max(most, elements(*in[i]));
   }
   for (const run::Tensor* made : out) {
-    written += bytes(*made);
+    written += run::bytes(*made);
     most = std::max(most, elements(*made));
   }
   if (looks_up(name)) read += written, most = out.empty() ? 0 : elements(*out[0]);

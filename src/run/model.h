@@ -98,6 +98,9 @@ struct Tensor {
   std::vector<float> sample;  // empty: none taken; else value::sample over the squeezed shape
 };
 
+// Of memory that it takes; an expanded axis (stride 0) takes none.
+double bytes(const Tensor& tensor);
+
 enum class Phase : std::uint8_t { forward = 0, backward = 1, optimizer = 2 };
 
 // One call of a framework operation in the recorded step, in the order of execution.

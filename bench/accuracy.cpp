@@ -45,7 +45,10 @@ struct Outcome {
 const std::string kReplay = "replay: dynamic", kReplayTotal = "replay: with static",
                   kEstimated = "by time: dynamic", kStep = "a step's ledger: operators",
                   kRest = "a step's ledger: total", kMean = "mean power x time: with static",
-                  kSecond = "1 s mean, interpolated: with static";
+                  kSecond = "1 s mean, interpolated: with static",
+                  kFitted = "without replay: dynamic";
+// An estimate whose interval is wider than this answers nothing.
+constexpr double kAnswers = 0.1;
 
 Answer judge(const Energy& energy, double truth) {
   Answer answer;
@@ -156,6 +159,35 @@ void by_attribute(const simulate::Recording& recording, Outcome& outcome) {
   outcome.answers[kRest].push_back(judge(result->ledger.total, truth.gain * truth.total));
 }
 
+// As though nobody had attended: the operators' joules are fitted to the trace's own windows.
+void by_regression(const simulate::Recording& recording, Outcome& outcome) {
+  run::Run run = recording.run;
+  for (run::Block& block : run.blocks)
+    std::erase_if(block.replays,
+                  [](const run::Replay& one) { return one.kind == run::ReplayKind::op; });
+  const auto result = attribute::attribute(run);
+  const simulate::Truth& truth = recording.truth;
+  std::vector<double> joules(truth.operators.size()), half_width = joules;
+  std::vector<bool> known(truth.operators.size(), result.has_value());
+  for (std::size_t i = 0; result && i < recording.origin.size(); ++i) {
+    const attribute::OperatorCost& cost = result->operators[i];
+    const std::size_t op = recording.origin[i];
+    known[op] = known[op] && cost.known;
+    joules[op] += cost.dynamic.joules.value;
+    half_width[op] += cost.dynamic.half_width().value;
+  }
+  for (std::size_t op = 0; op < truth.operators.size(); ++op) {
+    Answer answer;
+    answer.refused = !known[op] || half_width[op] > kAnswers * joules[op];
+    if (!answer.refused) {
+      const Energy energy =
+          Energy::around(Joules(joules[op]), Joules(half_width[op]), Standing::estimated);
+      answer = judge(energy, truth.gain * truth.operators[op].dynamic);
+    }
+    outcome.answers[kFitted].push_back(answer);
+  }
+}
+
 Outcome play(std::uint64_t seed, bool strange) {
   const simulate::Draw draw = simulate::draw(seed, strange);
   Outcome outcome;
@@ -169,6 +201,7 @@ Outcome play(std::uint64_t seed, bool strange) {
   if (std::ranges::any_of(recording.history.states, has_reason))
     outcome.traits.push_back("power cap");
   by_attribute(recording, outcome);
+  by_regression(recording, outcome);
   by_hand(recording, outcome);
   return outcome;
 }
@@ -309,7 +342,8 @@ int main(int argc, char** argv) {
   const auto usual = [](const Outcome& one) { return !one.strange; };
   const auto strange = [](const Outcome& one) { return one.strange; };
   TextTable result = table(fmt::format("{} programs", programs));
-  for (const std::string& way : {kReplay, kReplayTotal, kEstimated, kStep, kRest, kMean, kSecond}) {
+  for (const std::string& way :
+       {kReplay, kReplayTotal, kEstimated, kFitted, kStep, kRest, kMean, kSecond}) {
     result.add(cells(way, summary(outcomes, way, all)));
     result.add(cells("  sensors as modelled", summary(outcomes, way, usual)));
     result.add(cells("  strange sensors", summary(outcomes, way, strange)));

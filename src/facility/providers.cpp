@@ -140,7 +140,7 @@ Result<Columns> choose_columns(const Csv& csv, const SeriesSource& source, Conte
   if (provider == nullptr && (!source.time || !source.value))
     return fail(ExitCode::bad_input,
                 fmt::format("its columns are those of no provider that is known; say which hold "
-                            "what by time = and value =; the header has: {}",
+                            "what by time_column = and value_column =; the header has: {}",
                             header_of(csv)));
   std::string unit;
   if (provider != nullptr) {

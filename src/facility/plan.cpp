@@ -34,6 +34,11 @@ class PlanReader {
     JD_TRY(read_slo(slo));
     JD_ASSIGN(const auto tariff, top.table("tariff"));
     if (tariff) JD_TRY(read_tariff(*tariff));
+    JD_ASSIGN(const auto replica, top.table("replica"));
+    if (replica) {
+      JD_TRY(read_replica(*replica, "replica", common_));
+      JD_TRY(replica->finish());
+    }
     JD_TRY(read_alternatives(top));
     JD_ASSIGN(const TableReader site, section(top, "site"));
     JD_TRY(read_site(site));
@@ -198,7 +203,7 @@ class PlanReader {
   }
 
   Result<Alternative> read_alternative(const TableReader& table) {
-    Alternative one;
+    Alternative one = common_;
     JD_ASSIGN(one.name, table.needed_text("name", "what the alternative is called"));
     JD_ASSIGN(const auto from, table.text("from"));
     one.from = from.value_or("");
@@ -208,88 +213,104 @@ class PlanReader {
     one.boundary = static_cast<Boundary>(boundary);
     JD_ASSIGN(const auto meter, table.text("meter"));
     one.meter = meter.value_or("");
-    JD_ASSIGN(one.work_per_unit, input(table, one, "work_per_unit", {"", kPositive, kHuge}));
-    JD_ASSIGN(one.joules_per_unit, input(table, one, "joules_per_unit", {"J", kPositive, kHuge}));
-    JD_ASSIGN(one.throughput, input(table, one, "throughput", {"/s", kPositive, kHuge}));
-    JD_ASSIGN(one.idle_watts, input(table, one, "idle_watts", {"W", 0, kHuge}));
+    JD_TRY(read_replica(table, one.name, one));
+    const Kind joules{"J", kPositive, kHuge};
+    const Kind rate{"/s", kPositive, kHuge};
+    JD_ASSIGN(one.joules_per_unit, inputs_.input(table, "joules_per_unit", one.name, joules));
+    JD_ASSIGN(one.throughput, inputs_.input(table, "throughput", one.name, rate));
+    JD_ASSIGN(one.replicas, table.whole("replicas", 1, 10000000));
+    JD_ASSIGN(const std::size_t scaling, table.choice("scaling", {"fixed", "hourly"}));
+    one.scaling = static_cast<Scaling>(scaling);
     if (!one.from.empty()) JD_TRY(take_run(table, one, said));
-    const auto missing = [&](InputId id, const char* key, const char* what) -> Status {
-      if (id.valid()) return {};
-      return table.wrong(fmt::format("{} is missing: {}", key, what));
-    };
-    JD_TRY(missing(one.joules_per_unit, "joules_per_unit",
-                   "what a unit of work takes at load, or from = \"A.jd\""));
-    JD_TRY(missing(one.throughput, "throughput", "units a second of a replica at load"));
-    JD_TRY(missing(one.idle_watts, "idle_watts", "what a replica draws while it waits for work"));
     if (one.from.empty() && !said)
       return table.wrong("boundary is missing: what the energies are of, as in \"board\"");
-    JD_TRY(read_node(table, one));
-    JD_ASSIGN(one.slo_share, input(table, one, "slo_share", {"", 0, 1}));
-    JD_ASSIGN(one.cost_per_year, input(table, one, "cost_per_year", {plan_.currency, 0, kHuge}));
-    if (one.cost_per_year.valid() && plan_.currency.empty())
-      return table.wrong(*table.find("cost_per_year"), "there is no [tariff] to say the currency");
-    JD_TRY(read_replicas(table, one));
-    JD_ASSIGN(const auto embodied, table.table("embodied"));
-    if (embodied) JD_TRY(read_embodied(*embodied, one));
+    JD_TRY(check_device(table, one));
+    JD_TRY(check_node(table, one));
+    JD_TRY(check_scaling(table, one));
     JD_TRY(table.finish());
     return one;
   }
 
-  Result<InputId> input(const TableReader& table, const Alternative& one, std::string_view key,
-                        const Kind& kind) {
-    return inputs_.input(table, key, one.name, kind);
+  // What alternatives may share, in [replica]: there, or of one alternative alone.
+  Status read_replica(const TableReader& table, const std::string& prefix, Alternative& one) {
+    const auto read = [&](InputId& id, std::string_view key, const Kind& kind) -> Status {
+      JD_ASSIGN(const InputId said, inputs_.input(table, key, prefix, kind));
+      if (said.valid()) id = said;
+      return {};
+    };
+    JD_TRY(read(one.work_per_unit, "work_per_unit", {"", kPositive, kHuge}));
+    JD_TRY(read(one.idle_watts, "idle_watts", {"W", 0, kHuge}));
+    JD_TRY(read(one.peak_watts, "peak_watts", {"W", kPositive, kHuge}));
+    JD_TRY(read(one.rest_watts, "rest_watts", {"W", 0, kHuge}));
+    JD_TRY(read(one.supply, "supply_efficiency", {"", 0.3, 1}));
+    JD_TRY(read(one.parked_watts, "parked_watts", {"W", 0, kHuge}));
+    JD_TRY(read(one.slo_share, "slo_share", {"", 0, 1}));
+    JD_TRY(read(one.cost_per_year, "cost_per_year", {plan_.currency, 0, kHuge}));
+    if (one.cost_per_year.valid() && plan_.currency.empty())
+      return table.wrong("cost_per_year needs a [tariff], which says the currency");
+    JD_ASSIGN(const auto concurrency, table.whole("concurrency", 1, 1000000));
+    if (concurrency) one.concurrency = concurrency;
+    JD_ASSIGN(const auto embodied, table.table("embodied"));
+    if (embodied) JD_TRY(read_embodied(*embodied, prefix + ".embodied", one));
+    return {};
+  }
+
+  static Status check_device(const TableReader& table, const Alternative& one) {
+    const auto need = [&](InputId id, const char* key, const char* what) -> Status {
+      if (id.valid()) return {};
+      return table.wrong(fmt::format("{} is missing: {}", key, what));
+    };
+    JD_TRY(need(one.joules_per_unit, "joules_per_unit",
+                "what a unit of work takes at load, or from = \"A.jd\""));
+    JD_TRY(need(one.throughput, "throughput", "units a second of a replica at load"));
+    return need(one.idle_watts, "idle_watts", "what a replica draws while it waits for work");
   }
 
   // What lies between the meter and the wall.
-  Status read_node(const TableReader& table, Alternative& one) {
-    JD_ASSIGN(one.rest_watts, input(table, one, "rest_watts", {"W", 0, kHuge}));
-    JD_ASSIGN(one.supply, input(table, one, "supply_efficiency", {"", 0.3, 1}));
-    JD_ASSIGN(one.peak_watts, input(table, one, "peak_watts", {"W", kPositive, kHuge}));
-    const bool whole = one.boundary >= Boundary::node;
-    if (whole && (one.rest_watts.valid() || one.supply.valid()))
+  static Status check_node(const TableReader& table, Alternative& one) {
+    if (one.boundary >= Boundary::node) {
+      for (const char* key : {"rest_watts", "supply_efficiency"})
+        if (const Node* node = table.find(key); node != nullptr)
+          return table.wrong(*node, fmt::format("energies of the {} have it in them; leave it out",
+                                                name(one.boundary)));
+      one.rest_watts = one.supply = InputId();
+      return {};
+    }
+    if (!one.rest_watts.valid())
+      return table.wrong(fmt::format(
+          "rest_watts is missing: what a replica's node draws beside its {} (a range, as "
+          "it is rarely known well)",
+          name(one.boundary)));
+    if (!one.supply.valid())
       return table.wrong(
-          *table.find(one.rest_watts.valid() ? "rest_watts" : "supply_efficiency"),
-          fmt::format("energies of the {} have it in them; leave it out", name(one.boundary)));
-    if (!whole && !one.rest_watts.valid())
-      return table.wrong(
-          fmt::format("rest_watts is missing: what a replica's node draws beside its "
-                      "{} (a range, as it is rarely known well)",
-                      name(one.boundary)));
-    if (!whole && !one.supply.valid())
-      return table.wrong(
-          fmt::format("supply_efficiency is missing: of the power supply between the "
-                      "wall and the {}; 1 if the watts are of the wall",
+          fmt::format("supply_efficiency is missing: of the power supply between the wall and the "
+                      "{}; 1 if the watts are of the wall",
                       name(one.boundary)));
     return {};
   }
 
-  Status read_replicas(const TableReader& table, Alternative& one) {
-    JD_ASSIGN(one.replicas, table.whole("replicas", 1, 10000000));
-    JD_ASSIGN(one.concurrency, table.whole("concurrency", 1, 1000000));
-    JD_ASSIGN(const std::size_t scaling, table.choice("scaling", {"fixed", "hourly"}));
-    one.scaling = static_cast<Scaling>(scaling);
-    JD_ASSIGN(one.parked_watts, input(table, one, "parked_watts", {"W", 0, kHuge}));
+  Status check_scaling(const TableReader& table, Alternative& one) const {
     if (plan_.slo.wait && !one.concurrency)
       return table.wrong(
-          "concurrency is missing: how many units a replica works on at once, which "
-          "slo.wait needs");
+          "concurrency is missing: how many units a replica works on at once, which slo.wait "
+          "needs");
     if (one.scaling == Scaling::fixed) {
-      if (one.parked_watts.valid())
-        return table.wrong(*table.find("parked_watts"), "it goes with scaling = \"hourly\"");
+      if (const Node* node = table.find("parked_watts"); node != nullptr)
+        return table.wrong(*node, "it goes with scaling = \"hourly\"");
+      one.parked_watts = InputId();
       return {};
     }
     if (!one.parked_watts.valid())
       return table.wrong(
-          "parked_watts is missing: what a replica that is not needed draws at the "
-          "wall, which scaling = \"hourly\" needs");
+          "parked_watts is missing: what a replica that is not needed draws at the wall, which "
+          "scaling = \"hourly\" needs");
     if (one.replicas || plan_.slo.wait)
       return table.wrong(*table.find("scaling"),
                          "hourly scaling goes by slo.utilisation, not with replicas or slo.wait");
     return {};
   }
 
-  Status read_embodied(const TableReader& table, Alternative& one) {
-    const std::string prefix = one.name + ".embodied";
+  Status read_embodied(const TableReader& table, const std::string& prefix, Alternative& one) {
     JD_ASSIGN(one.embodied, inputs_.needed(table, "kg", prefix, {"kg", 0, 1e12},
                                            "kg of CO2e that making a replica's hardware took"));
     JD_ASSIGN(one.lifetime, inputs_.needed(table, "lifetime_years", prefix, {"years", 0.1, 100},
@@ -313,6 +334,7 @@ class PlanReader {
           fmt::format("{} was measured at the {}", printable(one.from), name(run->boundary)));
     one.boundary = run->boundary;
     one.meter = run->meter;
+    one.systematic = run->systematic;
     if (run->work_unit != plan_.service.unit && !one.work_per_unit.valid())
       return table.wrong(
           *table.find("from"),
@@ -336,6 +358,7 @@ class PlanReader {
   const Surroundings& from_;
   Plan plan_;
   InputReader inputs_;
+  Alternative common_;  // what [replica] says
 };
 
 }  // namespace

@@ -80,6 +80,7 @@ struct Alternative {
   std::string from;                     // a run file; empty: numbers of the plan
   Boundary boundary = Boundary::board;  // of the energies below
   std::string meter;                    // what they were read with; empty: not said
+  double systematic = 0;                // relative, of that meter; in no range
   InputId joules_per_unit;              // at load, in the run's unit of work
   InputId throughput;                   // at load, of a replica: the run's units per second
   InputId work_per_unit;  // the run's units in one of the service's; none: they are the same
@@ -138,6 +139,7 @@ struct Measured {
   std::string work_unit;
   Boundary boundary = Boundary::board;
   std::string meter;
+  double systematic = 0;
   Range joules_per_unit;
   bool energy_ranged = false;
   Standing standing = Standing::measured;

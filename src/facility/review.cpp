@@ -17,6 +17,7 @@ class Review {
 
   Diagnostics all() {
     boundaries();
+    meters();
     pue();
     service();
     peak();
@@ -45,6 +46,17 @@ class Review {
                          "comparable, their sites are as far as rest_watts and supply are right",
                          printable(first.name), name(first.boundary), printable(one.name),
                          name(one.boundary)));
+  }
+
+  void meters() {
+    for (const Alternative& one : plan_.alternatives)
+      if (one.systematic > 0)
+        say(Severity::note, "systematic",
+            fmt::format(
+                "{} ({}) may read {} wrong throughout, which is in no range: it moves what {} "
+                "draws by as much, and ranks nothing where both were read with one meter",
+                printable(one.meter), printable(one.from), format_percent(one.systematic),
+                printable(one.name)));
   }
 
   void pue() {
@@ -151,8 +163,11 @@ class Review {
     }
     if (single > 0)
       out_.push_back({Severity::note, "facility.no_range",
-                      fmt::format("{} inputs have no range ({}{}), so they widen nothing", single,
-                                  printable(first), single > 1 ? " and others" : ""),
+                      single == 1
+                          ? fmt::format("{} has no range, so it widens nothing", printable(first))
+                          : fmt::format("{} and {} other inputs have no range, so they "
+                                        "widen nothing",
+                                        printable(first), single - 1),
                       single});
   }
 

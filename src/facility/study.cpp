@@ -10,6 +10,7 @@ namespace joulediff::facility {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNone = 1e-9;  // a difference of rounding
 constexpr Range kNothing{kUnknown, kUnknown, kUnknown};
 
 // Adds up what single changes move a value by, upwards and downwards apart.
@@ -146,7 +147,7 @@ class Students {
         const Swing swing{id, gap(best, other, id, input.range.low),
                           gap(best, other, id, input.range.high)};
         spread.add(swing.at_low, swing.at_high);
-        if (swing.width() > 0) pair.tornado.push_back(swing);
+        if (swing.width() > kNone) pair.tornado.push_back(swing);
       }
       if (const auto found = break_even(best, other, id, base)) pair.break_even.push_back(*found);
     }

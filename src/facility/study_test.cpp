@@ -118,6 +118,37 @@ TEST(Study, SharedInputsCancel) {
   EXPECT_EQ(study.subjects[0].device.low, study.subjects[0].device.high);
 }
 
+// Both alternatives run on the same node, so what it draws is one input of [replica]: its range
+// moves both years, and the difference only by its share of the larger. 137.5 + 100 and 150 + 100
+// watts with rest at 100: 12.5/250; at 0: 12.5/150.
+TEST(Study, WhatAlternativesShareIsOneInput) {
+  std::string text = replaced(kSimple, "[site]", R"([replica]
+rest_watts = { low = 0, base = 50, high = 100 }
+supply_efficiency = 1
+[site])");
+  for (const char* name : {"\"A\"", "\"B\""})
+    text = replaced(text, std::string("name = ") + name + "\nboundary = \"node\"",
+                    std::string("name = ") + name + "\nboundary = \"board\"");
+  const Study study = study_of(text);
+  const auto& tornado = study.pairs[0].tornado;
+  ASSERT_EQ(tornado.size(), 1u);
+  EXPECT_EQ(study.plan.inputs[tornado[0].input.index()].key, "replica.rest_watts");
+  EXPECT_NEAR(tornado[0].at_low, 12.5 / 150, 1e-9);
+  EXPECT_NEAR(tornado[0].at_high, 12.5 / 250, 1e-9);
+  EXPECT_FALSE(break_even(study, "replica.rest_watts"));
+}
+
+// An alternative's own number goes before the shared one; energies of a node leave out what they
+// hold.
+TEST(Study, AnAlternativesOwnNumberGoesFirst) {
+  const Study study = study_of(replaced(kSimple, "[site]", R"([replica]
+idle_watts = 1000
+rest_watts = 1000
+supply_efficiency = 0.5
+[site])"));
+  EXPECT_NEAR(value(study, 0, "site_joules_per_unit"), 137.5, 1e-9);
+}
+
 TEST(Study, UnequalWorkIsNotRanked) {
   const Study study = study_of(
       replaced(kSimple, "idle_watts = 0", "idle_watts = 0\nreplicas = 1\nslo_share = 0.5"));

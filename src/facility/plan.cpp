@@ -335,6 +335,7 @@ class PlanReader {
     one.boundary = run->boundary;
     one.meter = run->meter;
     one.systematic = run->systematic;
+    one.run_unit = run->work_unit;
     if (run->work_unit != plan_.service.unit && !one.work_per_unit.valid())
       return table.wrong(
           *table.find("from"),

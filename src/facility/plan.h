@@ -83,6 +83,7 @@ struct Alternative {
   double systematic = 0;                // relative, of that meter; in no range
   InputId joules_per_unit;              // at load, in the run's unit of work
   InputId throughput;                   // at load, of a replica: the run's units per second
+  std::string run_unit;                 // the run's unit of work; empty: not said
   InputId work_per_unit;  // the run's units in one of the service's; none: they are the same
   InputId idle_watts;     // of a replica that waits for work
   InputId peak_watts;     // of a replica; none: its mean at load stands in

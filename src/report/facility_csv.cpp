@@ -16,7 +16,7 @@ using facility::Range;
 std::string cell(std::string_view text) {
   std::string out = printable(text);
   if (!out.empty() && std::string_view("=+-@").find(out.front()) != std::string_view::npos)
-    out.insert(0, "'");
+    out = "'" + out;
   if (out.find_first_of(",\"\r\n") == std::string::npos) return out;
   std::string quoted = "\"";
   for (const char c : out) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);

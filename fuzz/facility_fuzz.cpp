@@ -37,6 +37,7 @@ void check(const std::string& plan, const std::string& file) {
   double sum = 0;
   double most = 0;
   for (const double line : year.lines) {
+    if (std::isnan(line)) continue;  // not known apart
     sum += line;
     most = std::fmax(most, std::fabs(line));
   }

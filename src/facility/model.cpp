@@ -95,6 +95,10 @@ class YearMaker {
   }
 
  private:
+  static double& line(std::array<double, kLines>& lines, Line which) {
+    return lines[static_cast<std::size_t>(which)];
+  }
+
   void size() {
     const Sizing sizing(plan_, one_, values_, replica_);
     const double factor = values_[plan_.service.peak_factor.index()];
@@ -121,7 +125,7 @@ class YearMaker {
     const double spare = std::max(0.0, running - std::max(serving, busy));
 
     std::array<double, kLines> lines{};
-    const auto line = [&](Line which) -> double& { return lines[static_cast<std::size_t>(which)]; };
+    const auto line = [&](Line which) -> double& { return YearMaker::line(lines, which); };
     line(Line::work) = served * replica_.joules * seconds;
     line(Line::idle) = waiting * replica_.idle * seconds;
     line(Line::spares) = spare * replica_.idle * seconds;
@@ -165,6 +169,9 @@ class YearMaker {
     year_.in_time *= value_or(one_.slo_share, values_, plan_.slo.share);
     year_.highest_hour = *std::max_element(months_.begin(), months_.end());
     year_.peak = year_.installed * (replica_.peak + replica_.rest) / replica_.supply * worst_pue_;
+    // What the meter saw together with the work is in it, and not known apart.
+    if (!one_.rest_watts.valid()) line(year_.lines, Line::rest) = kUnknown;
+    if (!one_.supply.valid()) line(year_.lines, Line::supply) = kUnknown;
     costs();
     carbon();
   }

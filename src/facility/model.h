@@ -32,8 +32,8 @@ std::string_view name(Line line);
 
 // What is unknown is NaN.
 struct Year {
-  std::array<double, kLines> lines{};  // J
-  double site = 0;                     // J: their sum
+  std::array<double, kLines> lines{};  // J; of energies of a node, rest and supply are in the work
+  double site = 0;                     // J: the sum of the known lines
   double nodes = 0;                    // J: their sum without cooling
   double without_work = 0;             // J of `site` while replicas waited, were spare or parked
 

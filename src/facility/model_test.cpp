@@ -75,6 +75,15 @@ TEST(Model, CostAndCarbonByHand) {
   EXPECT_NEAR(year.carbon, 1519675, 1e-3);
 }
 
+// A node's energy holds its rest and its supply, which are then not known apart.
+TEST(Model, LinesThatTheMeterSawTogether) {
+  std::string text = replaced(kPlan, "rest_watts = 20\nsupply_efficiency = 0.8\n", "");
+  const Year year = year_of(plan_of(replaced(text, "\"board\"", "\"node\"")));
+  EXPECT_TRUE(std::isnan(year[Line::rest]));
+  EXPECT_TRUE(std::isnan(year[Line::supply]));
+  EXPECT_NEAR(year.site / kSeconds, (100 + 37.5 + 50) * 1.5, 1e-9);
+}
+
 TEST(Model, UnknownIsNoZero) {
   const Year year = year_of(
       plan_of(kHead + kService + kSlo + kSite + replaced(kA, "cost_per_year = 1000\n", "")));

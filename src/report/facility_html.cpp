@@ -126,11 +126,15 @@ std::string drawing(const facility::Study& study, const facility::Pair& pair) {
           "height=\"{:.0f}\"/>\n",
           kind, std::min(from, x(to)), y + 4, std::fabs(x(to) - from), kRow - 8);
     };
-    out += half(swing.at_low, "low") + half(swing.at_high, "high");
+    // The shorter half lies on top, where both are on one side of the base.
+    const double base = pair.difference.base;
+    const bool low_longer = std::fabs(swing.at_low - base) >= std::fabs(swing.at_high - base);
+    out += low_longer ? half(swing.at_low, "low") + half(swing.at_high, "high")
+                      : half(swing.at_high, "high") + half(swing.at_low, "low");
     const bool low_left = swing.at_low <= swing.at_high;
-    out += text(x(std::min(swing.at_low, swing.at_high)) - 5, y + 17, "end", "soft",
+    out += text(x(std::min({swing.at_low, swing.at_high, base})) - 5, y + 17, "end", "soft",
                 input_value(low_left ? input.range.low : input.range.high, input));
-    out += text(x(std::max(swing.at_low, swing.at_high)) + 5, y + 17, "start", "soft",
+    out += text(x(std::max({swing.at_low, swing.at_high, base})) + 5, y + 17, "start", "soft",
                 input_value(low_left ? input.range.high : input.range.low, input));
     y += kRow;
   }

@@ -105,7 +105,15 @@ Part devices(const Study& study) {
          std::string(joulediff::name(one.boundary)),
          std::string(joulediff::name(study.subjects[i].device_standing)),
          printable(joules.origin) + (one.meter.empty() ? "" : ", " + printable(one.meter))});
+    if (one.work_per_unit.valid())
+      part.after.push_back(fmt::format(
+          "{}: {} a {}, {} at the {}.", name_of(study, i), facility_range(joules.range, "J", plan),
+          one.run_unit.empty() ? "unit of its run" : printable(one.run_unit),
+          joulediff::name(joules.standing), joulediff::name(one.boundary)));
   }
+  part.after.emplace_back(
+      "Whether the devices differ, and why, is for `joulediff compare` to say, from the runs "
+      "alone.");
   part.tables.push_back(std::move(table));
   return part;
 }

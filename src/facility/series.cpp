@@ -170,13 +170,16 @@ class SeriesReader {
   }
 
   void order() {
-    const auto earlier = [](const Point& a, const Point& b) { return a.begin < b.begin; };
+    // At one time, in the order of the file.
+    const auto earlier = [](const Point& a, const Point& b) {
+      return std::pair(a.begin, a.line) < std::pair(b.begin, b.line);
+    };
     const auto wrong = std::is_sorted_until(points_.begin(), points_.end(), earlier);
     if (wrong != points_.end()) {
       note(Severity::warning, "unsorted",
            fmt::format("rows are not in the order of time, first in line {}; they are sorted",
                        wrong->line));
-      std::stable_sort(points_.begin(), points_.end(), earlier);
+      std::sort(points_.begin(), points_.end(), earlier);
     }
     Tally repeated;
     double most = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace joulediff::facility {
 
@@ -123,10 +124,9 @@ class Students {
         return;
     study_.ranking.resize(years_.size());
     std::iota(study_.ranking.begin(), study_.ranking.end(), std::size_t{0});
-    std::stable_sort(study_.ranking.begin(), study_.ranking.end(),
-                     [&](std::size_t a, std::size_t b) {
-                       return years_[a].of(plan().aim) < years_[b].of(plan().aim);
-                     });
+    std::sort(study_.ranking.begin(), study_.ranking.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(years_[a].of(plan().aim), a) < std::pair(years_[b].of(plan().aim), b);
+    });
   }
 
   double gap(std::size_t best, std::size_t other, InputId input, double value) const {
@@ -152,13 +152,14 @@ class Students {
       if (const auto found = break_even(best, other, id, base)) pair.break_even.push_back(*found);
     }
     pair.difference = spread.range();
-    std::stable_sort(pair.tornado.begin(), pair.tornado.end(),
-                     [](const Swing& a, const Swing& b) { return a.width() > b.width(); });
-    std::stable_sort(pair.break_even.begin(), pair.break_even.end(),
-                     [&](const BreakEven& a, const BreakEven& b) {
-                       if (a.within_range != b.within_range) return a.within_range;
-                       return distance(a) < distance(b);
-                     });
+    std::sort(pair.tornado.begin(), pair.tornado.end(), [](const Swing& a, const Swing& b) {
+      return std::tuple(-a.width(), a.input) < std::tuple(-b.width(), b.input);
+    });
+    std::sort(pair.break_even.begin(), pair.break_even.end(),
+              [&](const BreakEven& a, const BreakEven& b) {
+                return std::tuple(!a.within_range, distance(a), a.input) <
+                       std::tuple(!b.within_range, distance(b), b.input);
+              });
     return pair;
   }
 

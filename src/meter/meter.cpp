@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "meter/idle.h"
 #include "meter/spread.h"
 #include "meter/window.h"
 
@@ -160,6 +161,11 @@ std::optional<StaticPower> static_power(const Meter& meter, const run::Block& bl
   if (meter.source == run::Source::host_cpu) return std::nullopt;
   if (auto power = power_of(meter, block, run::ReplayKind::static_power, "spinning kernel"))
     return power;
+  return idle_power(meter, block);
+}
+
+std::optional<StaticPower> idle_power(const Meter& meter, const run::Block& block) {
+  if (meter.source == run::Source::host_cpu) return std::nullopt;
   return power_of(meter, block, run::ReplayKind::idle, "idle with context");
 }
 

@@ -80,7 +80,7 @@ struct Alternative {
   std::string from;                     // a run file; empty: numbers of the plan
   Boundary boundary = Boundary::board;  // of the energies below
   std::string meter;                    // what they were read with; empty: not said
-  double systematic = 0;                // relative, of that meter; in no range
+  std::optional<double> systematic;     // relative, of that meter; in no range
   InputId joules_per_unit;              // at load, in the run's unit of work
   InputId throughput;                   // at load, of a replica: the run's units per second
   std::string run_unit;                 // the run's unit of work; empty: not said
@@ -140,7 +140,7 @@ struct Measured {
   std::string work_unit;
   Boundary boundary = Boundary::board;
   std::string meter;
-  double systematic = 0;
+  std::optional<double> systematic;
   Range joules_per_unit;
   bool energy_ranged = false;
   Standing standing = Standing::measured;

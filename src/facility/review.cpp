@@ -50,12 +50,12 @@ class Review {
 
   void meters() {
     for (const Alternative& one : plan_.alternatives)
-      if (one.systematic > 0)
+      if (one.systematic)
         say(Severity::note, "systematic",
             fmt::format(
                 "{} ({}) may read {} wrong throughout, which is in no range: it moves what {} "
                 "draws by as much, and ranks nothing where both were read with one meter",
-                printable(one.meter), printable(one.from), format_percent(one.systematic),
+                printable(one.meter), printable(one.from), format_percent(*one.systematic),
                 printable(one.name)));
   }
 

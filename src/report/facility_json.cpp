@@ -52,7 +52,7 @@ Json alternative(const facility::Study& study, std::size_t a) {
   out["device"] =
       figure(subject.device, "J/" + study.plan.service.unit, one.boundary, subject.device_standing);
   out["device"]["meter"] = text(one.meter);
-  out["device"]["systematic"] = one.systematic > 0 ? Json(one.systematic) : Json(nullptr);
+  out["device"]["systematic"] = one.systematic ? Json(*one.systematic) : Json(nullptr);
   Json& year = out["year"] = Json::object();
   const auto& all = facility::measures();
   for (std::size_t m = 0; m < all.size(); ++m)

@@ -35,13 +35,8 @@ std::string off(double official, double ours) {
 
 std::string title_of(const MlperfEntry& entry) {
   const run::Submission& s = entry.submission;
-  const char* kind = s.inference  ? "inference"
-                     : s.training ? "training"
-                     : s.tiny     ? "tiny"
-                                  : "submission";
   constexpr const char* kKinds[] = {"inference", "training", "tiny"};
-  kind = kKinds[static_cast<std::size_t>(s.kind)];
-  std::string out = kind;
+  std::string out = kKinds[static_cast<std::size_t>(s.kind)];
   const auto add = [&](std::string_view words, const std::string& text) {
     if (!text.empty()) out += fmt::format("{}{}", words, text);
   };
@@ -80,8 +75,9 @@ std::string energy(const Score& score) {
     table.add({"J/" + score.unit, exact(std::optional(score.official_joules->value / *score.units)),
                exact(joules), off(score.official_joules->value, score.trapezoid->value)});
   std::string out = table.text("  ");
-  if (score.published)
-    out += fmt::format("  The submission's own files say {}.\n", exact(score.published));
+  if (score.published && score.official)
+    out += fmt::format("  The submission's own files say {}; the rule on its trace is {} off.\n",
+                       exact(score.published), off(*score.official, *score.published));
   for (const rules::Part& part : score.parts) {
     if (!score.trapezoid || std::abs(part.joules / *score.trapezoid) < 1e-7) continue;
     out += entry(
@@ -158,8 +154,47 @@ std::string files(const MlperfEntry& one) {
   return out;
 }
 
+// In a table the path would be cut where it tells submissions apart.
+std::string table_name(const MlperfEntry& one) {
+  const run::Submission& s = one.submission;
+  if (s.benchmark.empty() || s.system.empty()) return short_name(one);
+  return fmt::format("{} {}{}", s.system, s.benchmark, s.scenario.empty() ? "" : " " + s.scenario);
+}
+
+// The checks and rules that made our verdict worse than the official one, or better.
+std::string reasons(const MlperfEntry& one) {
+  const rules::MlperfJudgement& j = one.judgement;
+  std::string out;
+  const auto add = [&out](const std::string& id) { out += (out.empty() ? "" : ", ") + id; };
+  for (const MlperfCheck& check : j.checks)
+    if (check.ours == j.ours && check.official != check.ours && check.ours != Checked::passed)
+      add(check.id);
+  const Severity severity = j.ours == Checked::failed ? Severity::error : Severity::warning;
+  if (j.ours != Checked::passed) {
+    for (const Objection& objection : j.objections)
+      if (objection.severity == severity) add(objection.rule);
+    for (const Diagnostic& diagnostic : one.submission.diagnostics)
+      if (diagnostic.severity == severity) add(diagnostic.rule);
+  }
+  return out;
+}
+
+std::string disagreements(const MlperfPage& page) {
+  std::string out;
+  for (const MlperfEntry& one : page.entries) {
+    const rules::MlperfJudgement& j = one.judgement;
+    if (j.official == j.ours) continue;
+    out += entry("",
+                 fmt::format("{}: {} -> {} by {}", table_name(one), rules::name(j.official),
+                             rules::name(j.ours), reasons(one)),
+                 0);
+  }
+  return out.empty() ? out
+                     : "\nWhere our verdict is not the official one, and by which rules\n" + out;
+}
+
 std::string all_of(const MlperfPage& page) {
-  TextTable table({{"submission", Align::left, 20, Cut::begin},
+  TextTable table({{"submission", Align::left, 20, Cut::end},
                    {"metric", Align::left, 8, Cut::end},
                    {"official", Align::right, 8, Cut::end},
                    {"integral", Align::right, 8, Cut::end},
@@ -172,12 +207,12 @@ std::string all_of(const MlperfPage& page) {
     const auto six = [](const std::optional<double>& value) {
       return value ? fmt::format("{:.6g}", *value) : std::string("unknown");
     };
-    table.add({short_name(one), score.metric, six(score.official), six(score.ours),
+    table.add({table_name(one), score.metric, six(score.official), six(score.ours),
                score.official && score.ours ? off(*score.official, *score.ours) : "unknown",
                std::string(rules::name(one.judgement.official)),
                std::string(rules::name(one.judgement.ours))});
   }
-  return "\nAll submissions\n" + table.text("  ");
+  return "\nAll submissions\n" + table.text("  ") + disagreements(page);
 }
 
 std::string tasks(const MlperfPage& page) {

@@ -133,7 +133,9 @@ Objected invalid_readings(const Point& p) {
                 fmt::format("{} of {} readings are invalid: {}; leaving them out assumes that the "
                             "power was its mean meanwhile",
                             said(Fact(invalid)), said(s.readings), kinds),
-                "set the meter's range for the peak current, and measure again");
+                s.nonpositive.value_or(0) + s.overflows.value_or(0) > 0
+                    ? "set the meter's range for the peak current, and measure again"
+                    : "log each reading once, when it is made");
 }
 
 Objected integrator(const Point& p) {

@@ -1,9 +1,10 @@
-// make_runs DIR: writes the runs that the golden cases compare.
+// make_runs DIR: writes the runs that the golden cases compare, and submissions of MLPerf.
 #include <cstdio>
 #include <string>
 
 #include "run/run_file.h"
 #include "scripted_run.h"
+#include "submissions.h"
 
 namespace joulediff::golden {
 namespace {
@@ -152,6 +153,7 @@ int write(const std::string& folder) {
       return 1;
     }
   }
+  write_submissions(folder);
   return 0;
 }
 

@@ -141,6 +141,61 @@ std::vector<ChangeRow> changes(const MlperfPage& page) {
   return rows;
 }
 
+namespace {
+
+// Less than 0: a is better; none where it is known of one only.
+std::optional<int> compared(const std::optional<double>& a, const std::optional<double>& b,
+                            bool less_is_better) {
+  if (a.has_value() != b.has_value()) return {};
+  if (!a || *a == *b) return 0;
+  return (*a < *b) == less_is_better ? -1 : 1;
+}
+
+bool dominates(const MlperfEntry& a, const MlperfEntry& b) {
+  const rules::Score &x = a.judgement.score, &y = b.judgement.score;
+  const run::Point &p = a.judgement.point, &q = b.judgement.point;
+  bool better = false;
+  for (const auto& one :
+       {compared(x.joules_per_unit(), y.joules_per_unit(), true), compared(x.rate, y.rate, false),
+        compared(p.scenario.observed_seconds, q.scenario.observed_seconds, true),
+        compared(p.quality.value, q.quality.value, !p.quality.higher_is_better.value_or(true))}) {
+    if (!one || *one > 0) return false;
+    better = better || *one < 0;
+  }
+  return better;
+}
+
+}  // namespace
+
+std::vector<Curve> curves(const MlperfPage& page) {
+  std::vector<Curve> all;
+  for (const MlperfEntry& entry : page.entries) {
+    const rules::Score& score = entry.judgement.score;
+    if (!score.joules_per_unit()) continue;
+    const std::string task =
+        level(entry.submission.benchmark).first +
+        (entry.submission.scenario.empty() ? "" : " " + entry.submission.scenario);
+    auto curve = std::ranges::find_if(
+        all, [&](const Curve& one) { return one.task == task && one.unit == score.unit; });
+    if (curve == all.end()) {
+      all.push_back({task, score.unit, {}});
+      curve = all.end() - 1;
+    }
+    curve->points.push_back({&entry, false});
+  }
+  std::erase_if(all, [](const Curve& curve) { return curve.points.size() < 2; });
+  for (Curve& curve : all) {
+    std::ranges::stable_sort(curve.points, {}, [](const CurvePoint& point) {
+      return *point.entry->judgement.score.joules_per_unit();
+    });
+    for (CurvePoint& point : curve.points)
+      point.dominated = std::ranges::any_of(curve.points, [&](const CurvePoint& other) {
+        return dominates(*other.entry, *point.entry);
+      });
+  }
+  return all;
+}
+
 std::vector<CheckRow> by_check(const MlperfPage& page) {
   std::vector<CheckRow> rows;
   for (const MlperfEntry& entry : page.entries)

@@ -37,6 +37,19 @@ struct ChangeRow {
 };
 std::vector<ChangeRow> changes(const MlperfPage& page);
 
+// Submissions of one task at any quality: which of them are dominated, that is, another needs no
+// more energy a unit, is no slower, no later and no worse, and better in one of these.
+struct CurvePoint {
+  const MlperfEntry* entry = nullptr;
+  bool dominated = false;
+};
+struct Curve {
+  std::string task;  // "bert Offline"
+  std::string unit;
+  std::vector<CurvePoint> points;  // least energy first
+};
+std::vector<Curve> curves(const MlperfPage& page);
+
 struct CheckRow {
   std::string id;
   std::size_t official[4] = {};  // by rules::Checked

@@ -115,7 +115,7 @@ std::string checks(const MlperfEntry& one) {
   std::size_t fine = 0;
   for (const MlperfCheck& check : one.judgement.checks) {
     if (check.ours == Checked::passed && check.official != Checked::failed &&
-        check.official != Checked::warned && check.message.empty()) {
+        check.official != Checked::warned) {
       ++fine;
       continue;
     }
@@ -245,6 +245,33 @@ std::string qualities(const MlperfPage& page) {
   return out;
 }
 
+std::string curve_of(const MlperfPage& page) {
+  std::string out;
+  for (const Curve& curve : curves(page)) {
+    TextTable table({{"", Align::left, 20, Cut::end},
+                     {"J/" + curve.unit, Align::right, 8, Cut::end},
+                     {"a second", Align::right, 8, Cut::end},
+                     {"latency", Align::right, 8, Cut::end},
+                     {"quality", Align::right, 8, Cut::end},
+                     {"", Align::left, 9, Cut::end}},
+                    kWidth);
+    std::size_t left = page.top;
+    for (const CurvePoint& point : curve.points) {
+      if (left-- == 0) break;
+      const rules::MlperfJudgement& j = point.entry->judgement;
+      const auto& latency = j.point.scenario.observed_seconds;
+      const auto& quality = j.point.quality.value;
+      table.add({table_name(*point.entry), format(Joules(*j.score.joules_per_unit())),
+                 j.score.rate ? format_quantity(*j.score.rate, "") : "unknown",
+                 latency ? format(Seconds(*latency)) : "unknown",
+                 quality ? fmt::format("{} {:.6g}", j.point.quality.metric, *quality) : "unknown",
+                 point.dominated ? "dominated" : ""});
+    }
+    out += fmt::format("\nEnergy, speed and quality: {}\n", curve.task) + table.text("  ");
+  }
+  return out;
+}
+
 std::string changed(const MlperfPage& page) {
   const std::vector<ChangeRow> rows = changes(page);
   if (rows.empty()) return {};
@@ -307,7 +334,8 @@ std::string text(const MlperfPage& page) {
         "\n{} more submissions are in the tables below (--top tells more of them one "
         "by one).\n",
         page.entries.size() - told);
-  return out + all_of(page) + tasks(page) + qualities(page) + changed(page) + verdicts(page);
+  return out + all_of(page) + tasks(page) + qualities(page) + curve_of(page) + changed(page) +
+         verdicts(page);
 }
 
 }  // namespace joulediff::report

@@ -70,10 +70,14 @@ const Message* unexpected(const std::vector<Message>& messages, std::string_view
   return nullptr;
 }
 
+// The part of a reply between its commas; empty where there are not so many.
 std::string field(const std::string& text, std::size_t index) {
   std::size_t at = 0;
-  for (; index > 0 && at != std::string::npos; --index) at = text.find(',', at) + 1;
-  if (index > 0) return {};
+  for (; index > 0; --index) {
+    const std::size_t comma = text.find(',', at);
+    if (comma == std::string::npos) return {};
+    at = comma + 1;
+  }
   return text.substr(at, text.find(',', at) - at);
 }
 

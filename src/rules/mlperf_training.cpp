@@ -212,7 +212,7 @@ Checks tiny_checks(const run::Submission& submission) {
   std::string message;
   if (tiny.windows.size() != 5)
     message = fmt::format("{} windows, 5 are asked for", tiny.windows.size());
-  add("mlperf.windows", message.empty() ? Checked::passed : Checked::failed, message,
+  add("mlperf.tiny_windows", message.empty() ? Checked::passed : Checked::failed, message,
       "run the whole script");
   message.clear();
   for (std::size_t k = 0; k < tiny.windows.size(); ++k) {
@@ -223,7 +223,7 @@ Checks tiny_checks(const run::Submission& submission) {
       message = fmt::format("window {} has {:g} inferences, 10 are the least", k + 1,
                             *tiny.windows[k].inferences);
   }
-  add("mlperf.duration", message.empty() ? Checked::passed : Checked::failed, message,
+  add("mlperf.tiny_duration", message.empty() ? Checked::passed : Checked::failed, message,
       "raise the number of inferences");
   message.clear();
   const Score score = tiny_score(tiny);
@@ -237,7 +237,7 @@ Checks tiny_checks(const run::Submission& submission) {
                                : "no window can be taken from the "
                                  "trace";
   }
-  add("mlperf.trace", Checked::unchecked, message, "file trace and results of one run");
+  add("mlperf.tiny_trace", Checked::unchecked, message, "file trace and results of one run");
   message.clear();
   const double last = tiny.windows.empty() ? 0 : tiny.windows.back().end;
   if (tiny.rate && static_cast<double>(tiny.microjoules.size()) < last * *tiny.rate * 0.999)
@@ -245,7 +245,7 @@ Checks tiny_checks(const run::Submission& submission) {
         "the trace has {:.3f} s, the last window ends at {:.3f} s: samples were "
         "dropped, or the trace was cut",
         static_cast<double>(tiny.microjoules.size()) / *tiny.rate, last);
-  add("mlperf.samples", Checked::unchecked, message, "measure again");
+  add("mlperf.tiny_samples", Checked::unchecked, message, "measure again");
   message.clear();
   const auto top = tiny.qualities.find("Top-1"), auc = tiny.qualities.find("AUC");
   const std::string& model = tiny.model.empty() ? submission.benchmark : tiny.model;
@@ -253,7 +253,7 @@ Checks tiny_checks(const run::Submission& submission) {
                        : model.starts_with("vww") ? 80
                        : model.starts_with("ic")  ? 85
                                                   : 0;
-  MlperfCheck quality = passed("mlperf.quality");
+  MlperfCheck quality = passed("mlperf.tiny_quality");
   if (least > 0 && top == tiny.qualities.end()) {
     quality.official = quality.ours = Checked::unchecked;
     quality.message = "accuracy/results.txt states no Top-1";

@@ -47,6 +47,8 @@ std::string fact(const run::Run& run, const char* key) {
 void tell_sensors(const run::Run& run, run::Point& p) {
   if (const auto limits = values(run, run::Source::nvml_power_limit); !limits.empty())
     p.control.power_cap = fmt::format("{} W", limits.front() / 1000);
+  // Blocks of a pair take turns: each side begins where the other has left the device.
+  if (!run.manifest.pair.empty()) return;
   if (const auto degrees = values(run, run::Source::nvml_temperature); !degrees.empty())
     p.thermal.start_celsius = static_cast<double>(degrees.front());
 }
@@ -82,6 +84,10 @@ run::Point point_of(const run::Run& run) {
   p.software.driver = fact(run, "driver");
   p.software.framework = m.framework;
   p.software.kernel = fact(run, "kernel");
+  p.control.governor = fact(run, "governor");
+  p.control.mig = fact(run, "mig");
+  p.thermal.cooling = fact(run, "cooling");
+  p.idle.definition = fact(run, "idle");
   p.repeats.count = static_cast<double>(run.blocks.size());
   if (!m.pair.empty()) p.repeats.order = "interleaved";
   p.disclosure.label = "derived";

@@ -175,7 +175,7 @@ TEST(PowerLog, EachFaultOfALine) {
        "Time,07-12-2024 23:12:13.830,Watts,1,Analyzer1,Time,07-12-2024 23:12:13.8,"
        "Watts,1",
        "mlperf.analyzers"},
-      {"bytes", "\x00\xff\xfe", "mlperf.no_time"}};
+      {"bytes", "\xff\xfe\x01", "mlperf.no_time"}};
   for (const Spoiled& fault : faults) {
     Diagnostics diagnostics;
     const run::PowerLog log =

@@ -96,7 +96,6 @@ struct Reader {
   Faults no_watts{Severity::warning, "mlperf.no_watts"};
   Faults no_number{Severity::warning, "mlperf.no_number"};
   Faults analyzers{Severity::warning, "mlperf.analyzers"};
-  Faults bytes{Severity::warning, "mlperf.bytes"};
   bool day_beyond_month = false;  // a date that is one only with the day first
 
   run::PowerLog read(std::string_view text);

@@ -81,7 +81,7 @@ std::optional<Nanoseconds> Clock::read(std::string_view text) {
     int month = digits(text, 0, 2), day = digits(text, 3, 2);
     const int year = digits(text, 6, 4);
     if (day_first_) std::swap(month, day);
-    if (month < 1 || day < 1 || year < 1971 || year > 2200) return {};
+    if (month < 1 || day < 1 || year < 1970 || year > 2200) return {};
     const std::chrono::year_month_day date{std::chrono::year(year),
                                            std::chrono::month(static_cast<unsigned>(month)),
                                            std::chrono::day(static_cast<unsigned>(day))};

@@ -101,7 +101,8 @@ std::string windows(const Score& score, std::size_t top) {
                exact(w.trapezoid),
                w.official && w.trapezoid ? off(w.official->value, w.trapezoid->value) : "unknown"});
   }
-  return table.text("  ");
+  const std::size_t left = score.windows.size() - std::min(top, score.windows.size());
+  return table.text("  ") + (left > 0 ? fmt::format("  and {} more (--top)\n", left) : "");
 }
 
 std::string verdict(const MlperfEntry& entry) {
@@ -125,10 +126,9 @@ std::string checks(const MlperfEntry& one) {
     out += entry(fmt::format("{:<4} {:<4}", rules::name(check.official), rules::name(check.ours)),
                  fmt::format("{} [{}]", words, check.id), 10);
   }
-  const std::string head = fmt::format(
-      "\n  Checks: {} of {} without a remark; of the others, the official checker's verdict and "
-      "ours\n",
-      fine, one.judgement.checks.size());
+  const std::string head =
+      fmt::format("\n  Checks: {} of {} without a remark{}\n", fine, one.judgement.checks.size(),
+                  out.empty() ? "" : "; of the others, the official checker's verdict and ours");
   return head + out;
 }
 
@@ -321,6 +321,15 @@ std::string one_by_one(const MlperfEntry& one, std::size_t top) {
          checks(one) + objections(one) + files(one);
 }
 
+// Said once, and not of each submission.
+std::string footnote(const MlperfPage& page) {
+  for (const MlperfEntry& one : page.entries)
+    for (const MlperfCheck& check : one.judgement.checks)
+      if (check.id == "mlperf.client_sources" && check.official == Checked::unchecked)
+        return "\nThe tools' sources were not held against their releases: give --sources FILE.\n";
+  return {};
+}
+
 }  // namespace
 
 std::string text(const MlperfPage& page) {
@@ -328,14 +337,12 @@ std::string text(const MlperfPage& page) {
   const std::size_t told = std::min(page.top, page.entries.size());
   for (std::size_t i = 0; i < told; ++i)
     out += (i > 0 ? "\n" : "") + one_by_one(page.entries[i], page.top);
-  if (page.entries.size() < 2) return out;
+  if (page.entries.size() < 2) return out + footnote(page);
   if (told < page.entries.size())
-    out += fmt::format(
-        "\n{} more submissions are in the tables below (--top tells more of them one "
-        "by one).\n",
-        page.entries.size() - told);
+    out += fmt::format("\nAnd {} more in the tables below (--top tells more of them one by one).\n",
+                       page.entries.size() - told);
   return out + all_of(page) + tasks(page) + qualities(page) + curve_of(page) + changed(page) +
-         verdicts(page);
+         verdicts(page) + footnote(page);
 }
 
 }  // namespace joulediff::report

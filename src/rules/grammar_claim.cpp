@@ -74,7 +74,7 @@ double error_of(const Point& p, bool with_meter) {
   if (with_meter && p.meter.uncertainty) squared += std::pow(*p.meter.uncertainty / 2, 2);
   if (p.window.seconds && *p.window.seconds > 0) {
     const double edge = std::max(p.clock.skew.value_or(0), p.sampling.period.value_or(0) / 2);
-    squared += std::pow(edge / *p.window.seconds, 2);
+    squared += std::pow(std::min(1.0, edge / *p.window.seconds), 2);
   }
   if (p.repeats.joules.size() >= 2) squared += spread(logs(p.repeats.joules)).error_squared;
   return std::sqrt(squared);

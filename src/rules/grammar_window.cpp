@@ -184,7 +184,8 @@ Objected clock_skew(const Point& p) {
 Objected skew_cost(const Point& p) {
   const Fact load = load_watts(p);
   if (!load || !p.idle.watts || !p.clock.skew || !p.window.seconds || !(*load > 0)) return {};
-  const double bound = (1 - *p.idle.watts / *load) * *p.clock.skew / *p.window.seconds;
+  const double bound =
+      (1 - *p.idle.watts / *load) * std::min(1.0, *p.clock.skew / *p.window.seconds);
   if (bound <= 0.005) return {};
   return object(Severity::warning,
                 fmt::format("a skew of {} may cost up to {} of the energy", seconds(p.clock.skew),

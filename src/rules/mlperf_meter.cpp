@@ -162,11 +162,12 @@ MlperfCheck uncertain_readings(const Inference& i) {
   check.ours = over > 0 ? Checked::failed : Checked::warned;
   std::string message;
   if (over > 0)
-    message = fmt::format("{} readings in the window are less certain than 1 % (the worst {})",
-                          over, format_percent(worst));
+    message = fmt::format("{} in the window {} less certain than 1 % (the worst {})",
+                          over == 1 ? "1 reading" : fmt::format("{} readings", over),
+                          over == 1 ? "is" : "are", format_percent(worst));
   if (unknown > 0)
-    message += fmt::format("{}{} readings in the window have an unknown uncertainty",
-                           over > 0 ? ", " : "", unknown);
+    message += fmt::format("{}the uncertainty of {} in the window is unknown", over > 0 ? ", " : "",
+                           unknown == 1 ? "1 reading" : fmt::format("{} readings", unknown));
   check.message = message;
   check.remedy = "choose ranges that fit the load, or a meter for this power";
   if (check.ours != check.official) check.why = explanation(scan, i, multichannel);

@@ -117,6 +117,8 @@ void tell_inference(const run::Submission& s, const Score& score, Point& p) {
   if (!log.validity.empty()) p.work.valid = log.validity == "VALID";
   p.scenario.arrival = log.scenario;
   if (log.latency_ns) p.scenario.observed_seconds = *log.latency_ns * 1e-9;
+  // Offline is full load by its definition; of the others nothing is said.
+  if (log.scenario == "Offline") p.idle.utilisation = 1;
   tell_quality(s, p);
   p.window.markers = log.power_begin && log.power_end;
   p.window.scored = "window";

@@ -103,7 +103,7 @@ TEST(MlperfInference, EachCheck) {
            }},
           {"mlperf.uncertainty", kPass, kFail, "the worst 1.2 %",
            [](Submission& s) { complain(s, 60, Severity::warning, kOver, 0.012); }},
-          {"mlperf.uncertainty", kPass, kWarn, "unknown uncertainty",
+          {"mlperf.uncertainty", kPass, kWarn, "the uncertainty of 1 reading",
            [](Submission& s) {
              complain(s, 60, Severity::warning,
                       "Uncertainty unknown for the last measurement sample!");

@@ -15,11 +15,16 @@ constexpr std::size_t kMaxTexts = 1000;
 std::string without_numbers(std::string_view text) {
   std::string out;
   bool in_number = false;
-  for (const char c : text) {
-    const bool digit = (c >= '0' && c <= '9') || (in_number && c == '.');
-    if (digit && !in_number) out += 'N';
-    if (!digit) out += c;
-    in_number = digit;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto digit_at = [&](std::size_t at) {
+      return at < text.size() && text[at] >= '0' && text[at] <= '9';
+    };
+    const bool exponent = (c == 'e' || c == 'E') && digit_at(i + 1);
+    const bool number = digit_at(i) || (in_number && ((c == '.' && digit_at(i + 1)) || exponent));
+    if (number && !in_number) out += 'N';
+    if (!number) out += c;
+    in_number = number;
   }
   return out;
 }

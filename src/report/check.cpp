@@ -63,7 +63,7 @@ std::string header(const CheckPage& page) {
   });
   add("per unit", [](const Point& p) {
     const Fact joules = p.per_unit();
-    return joules ? fmt::format("{} a {}", format(Joules(*joules)), or_unknown(p.work.unit))
+    return joules ? fmt::format("{} per {}", format(Joules(*joules)), or_unknown(p.work.unit))
                   : "unknown";
   });
   return table.text("  ");
@@ -122,8 +122,8 @@ std::string text(const CheckPage& page) {
     if (refused) {
       out += "\nNot comparable: no ratio is printed.\n";
     } else if (change) {
-      out += fmt::format("\n  B against A: {} J a {}, by {}.\n", with_sign(*change),
-                         or_unknown(page.a.work.unit), "(B-A)/max(A,B)");
+      out += fmt::format("\n  B against A: {} J per {}, by (B-A)/max(A,B).\n", with_sign(*change),
+                         or_unknown(page.a.work.unit));
     } else {
       out += "\nThe energy of a unit is not known on both sides.\n";
     }

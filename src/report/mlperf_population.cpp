@@ -154,6 +154,8 @@ std::optional<int> compared(const std::optional<double>& a, const std::optional<
 bool dominates(const MlperfEntry& a, const MlperfEntry& b) {
   const rules::Score &x = a.judgement.score, &y = b.judgement.score;
   const run::Point &p = a.judgement.point, &q = b.judgement.point;
+  // Of another boundary, or of one that nobody states, less energy is not less.
+  if (p.boundary.kind.empty() || p.boundary.kind != q.boundary.kind) return false;
   bool better = false;
   for (const auto& one :
        {compared(x.joules_per_unit(), y.joules_per_unit(), true), compared(x.rate, y.rate, false),

@@ -37,8 +37,8 @@ struct ChangeRow {
 };
 std::vector<ChangeRow> changes(const MlperfPage& page);
 
-// Submissions of one task at any quality: which of them are dominated, that is, another needs no
-// more energy a unit, is no slower, no later and no worse, and better in one of these.
+// Submissions of one task at any quality: which of them are dominated, that is, another at the same
+// boundary needs no more energy a unit, is no slower, later or worse, and better in one of these.
 struct CurvePoint {
   const MlperfEntry* entry = nullptr;
   bool dominated = false;

@@ -237,7 +237,7 @@ std::string qualities(const MlperfPage& page) {
     const QualityRow& row = rows[i];
     out += entry(
         "",
-        fmt::format("{}: {} more energy a {} ({:.3f} of the efficiency){}", short_name(*row.high),
+        fmt::format("{}: {} more energy per {} ({:.3f} of the efficiency){}", short_name(*row.high),
                     format_percent(1 / row.efficiency - 1), row.high->judgement.score.unit,
                     row.efficiency, row.same_log ? "; both rest on the same log [SC3]" : ""),
         0);
@@ -280,7 +280,7 @@ std::string changed(const MlperfPage& page) {
     const ChangeRow& row = rows[i];
     const bool neither = row.what == "neither";
     out += entry("",
-                 fmt::format("{} -> {}: {} J a {}; {}{}", short_name(*row.a), short_name(*row.b),
+                 fmt::format("{} -> {}: {} J per {}; {}{}", short_name(*row.a), short_name(*row.b),
                              with_sign(row.change), row.a->judgement.score.unit,
                              neither ? "by their descriptions hardware and software are the same"
                                      : "only the " + row.what + " differs, ",

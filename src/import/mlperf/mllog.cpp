@@ -42,9 +42,9 @@ std::optional<double> number_of(const json& object, const char* key) {
   return std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-// Milliseconds of unix time; what lies beyond the next centuries is no time.
+// Milliseconds of unix time, of this century and the next: differences of two of them fit, too.
 std::optional<Nanoseconds> from_milliseconds(double milliseconds) {
-  if (!(std::abs(milliseconds) < 9e12)) return {};
+  if (!(milliseconds >= 0 && milliseconds < 7e12)) return {};
   return static_cast<Nanoseconds>(std::llround(milliseconds * 1e6));
 }
 

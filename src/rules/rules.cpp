@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "meter/meter.h"
+#include "rules/grammar.h"
 #include "rules/inputs.h"
+#include "rules/run_point.h"
 
 namespace joulediff::rules {
 namespace {
@@ -144,6 +146,23 @@ Finding framework(const run::Run& a, const run::Run& b) {
                              y.empty() ? "an unknown framework" : y));
 }
 
+// What the grammar of measurements objects to beyond the rules above, which know more of recorded
+// runs: their values, their blocks, their framework.
+Diagnostics by_grammar(const run::Run& a, const run::Run& b) {
+  run::Point x = point_of(a), y = point_of(b);
+  x.software.framework = y.software.framework = "";
+  Diagnostics list;
+  for (const Objection& one : check(x, y)) {
+    constexpr std::string_view kKnownHere[] = {"WU1", "Q1",  "BO1", "ST1",
+                                               "ST2", "ST3", "ST4", "DI3"};
+    if (std::ranges::find(kKnownHere, one.rule) != std::end(kKnownHere)) continue;
+    const char* whom = one.whom == Whom::a ? "a: " : one.whom == Whom::b ? "b: " : "";
+    list.push_back(
+        finding(one.severity, one.rule, fmt::format("{}{}; {}", whom, one.message, one.remedy)));
+  }
+  return list;
+}
+
 }  // namespace
 
 Verdict comparable(const run::Run& a, const run::Run& b) {
@@ -153,6 +172,7 @@ Verdict comparable(const run::Run& a, const run::Run& b) {
        {work_unit, work_count, quality, operators, energy, boundary, meters, device, inputs,
         weights, board, recorded_apart, one_after_the_other, noise_floor, failed, framework})
     if (Finding found = rule(a, b)) verdict.reasons.push_back(std::move(*found));
+  for (Diagnostic& found : by_grammar(a, b)) verdict.reasons.push_back(std::move(found));
   verdict.ok = std::ranges::none_of(
       verdict.reasons, [](const Diagnostic& reason) { return reason.severity == Severity::error; });
   return verdict;

@@ -179,6 +179,22 @@ TEST(Comparable, AnotherFrameworkIsANote) {
   expect("rules.framework", Severity::note, other, "jax 0.9");
 }
 
+TEST(Comparable, TheGrammarOfMeasurementsIsAskedToo) {
+  run::Run a = good(), b = good();
+  a.manifest.facts["scenario"] = "offline";
+  EXPECT_TRUE(comparable(a, b).ok) << "not stated is not different";
+  b.manifest.facts["scenario"] = "server";
+  const Verdict verdict = comparable(a, b);
+  EXPECT_FALSE(verdict.ok);
+  ASSERT_NE(find(verdict, "SC1"), nullptr);
+  EXPECT_THAT(find(verdict, "SC1")->message, HasSubstr("offline against server"));
+  a = b = good();
+  a.manifest.facts["driver"] = "550";
+  b.manifest.facts["driver"] = "560";
+  EXPECT_TRUE(comparable(a, b).ok);
+  ASSERT_NE(find(comparable(a, b), "SW1"), nullptr);
+}
+
 TEST(Inputs, OthersAreNamedWithHowToSeedThem) {
   run::Run other = good();
   other.tensors[0] = input(7777);

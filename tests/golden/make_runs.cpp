@@ -1,10 +1,11 @@
-// make_runs DIR: writes the runs that the golden cases compare.
+// make_runs DIR: writes the runs that the golden cases compare, and submissions of MLPerf.
 #include <cmath>
 #include <cstdio>
 #include <string>
 
 #include "run/run_file.h"
 #include "scripted_run.h"
+#include "submissions.h"
 
 namespace joulediff::golden {
 namespace {
@@ -181,6 +182,7 @@ int write(const std::string& folder) {
       return 1;
     }
   }
+  write_submissions(folder);
   return 0;
 }
 

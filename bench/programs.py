@@ -94,14 +94,14 @@ MODELS = {"gpt2": gpt2, "vit": vit, "llama": llama, "mlp": mlp, "pulse": pulse, 
 class Program:
     """make() makes a step and, where there are gaps, waits for it and pauses."""
 
-    def __init__(self, model, batch, device, gap=None, dtype="bfloat16"):
+    def __init__(self, model, batch, device, gap=None):
         import torch
 
         if device == "cuda" and not torch.cuda.is_available():
             sys.exit(f"{sys.argv[0]}: PyTorch sees no GPU here")
         torch.manual_seed(0)
         before = torch.get_default_dtype()
-        torch.set_default_dtype(getattr(torch, dtype))
+        torch.set_default_dtype(torch.bfloat16)
         try:
             with torch.device(device):
                 self.step, self.work = MODELS[model](torch, batch)

@@ -4,6 +4,7 @@ import argparse
 import json
 import pathlib
 import stat
+import sys
 import time
 
 import pytest
@@ -83,6 +84,39 @@ def test_the_interval_of_repeats():
     assert found["mean"] == pytest.approx(1) and found["range"] == pytest.approx(0.04)
     assert found["interval"] == pytest.approx(2.77645 * 0.0158114 / 5**0.5, rel=1e-4)
     assert closure.spread([1.0])["interval"] is None
+
+
+PROGRAM = """
+import json, sys
+count = int(sys.argv[sys.argv.index("--repeats") + 1])
+if count > 1 and sys.argv[1] == "no forks":
+    sys.exit(1)
+window = {"begin": 0, "end": 1, "steps": 2, "processor_seconds": 1.0}
+open(sys.argv[-1], "w").write(json.dumps([window] * count))
+"""
+
+
+class Repeating:
+    late = False
+
+    def __init__(self, folder, how):
+        self.folder, self.how, self.runs = folder, how, 0
+
+    def path(self, name):
+        return self.folder / name
+
+    def command(self, words):
+        self.runs += 1
+        return [sys.executable, "-c", PROGRAM, self.how]
+
+
+@pytest.mark.parametrize("how, runs", [("forks", 1), ("no forks", 4)])
+def test_repeats_are_forks_of_one_process_or_processes_of_their_own(tmp_path, how, runs):
+    args = argparse.Namespace(repeats=3, seconds=1)
+    recorder = Repeating(tmp_path, how)
+    for _ in range(2):  # the second time they are there
+        assert closure.repeat(recorder, ["--model", "tiny", "--batch", "8"], args, None) == [0.5] * 3
+    assert recorder.runs == runs and (tmp_path / "tiny-8-repeats.json").exists()
 
 
 class Rising:

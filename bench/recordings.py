@@ -12,6 +12,7 @@ import time
 import run_file
 
 HERE = pathlib.Path(__file__).resolve().parent
+LONGEST = 300  # seconds of a recording; budgets are far below
 GATE_CODES = (1, 6)  # of compare: the report is printed all the same
 UNKNOWN = "-"
 
@@ -70,9 +71,9 @@ class Recordings:
         for n, words in enumerate(programs):
             command += (["---"] if n else []) + self.command(words)
         began = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(f"{name}: record ended with {done.returncode}: {done.stderr.strip()[-1000:]}\n"
+        status, trouble = bounded(command)
+        if status:
+            print(f"{name}: record ended with {status}: {trouble.strip()[-1000:]}\n"
                   f"  {shlex.join(command)}", flush=True)
             return False
         print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
@@ -96,6 +97,18 @@ class Recordings:
             return json.loads(done.stdout)
         print(f"{' '.join(words)}: ended with {done.returncode}: {done.stderr.strip()}", flush=True)
         return None
+
+
+def bounded(command):
+    """Its exit status and what it said on stderr. One that hangs is asked to end: nobody attends."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as process:
+        try:
+            trouble = process.communicate(timeout=LONGEST)[1]
+        except subprocess.TimeoutExpired:
+            process.terminate()  # the launcher ends the program, and keeps what it has recorded
+            return -1, f"took longer than {LONGEST:g} s. " + process.communicate()[1]
+        return process.returncode, trouble
 
 
 def closure(shown):

@@ -283,6 +283,13 @@ def test_a_recording_that_fails_or_comes_too_late_is_told(tmp_path, capsys):
     assert "no time is left" in capsys.readouterr().out
 
 
+def test_a_recording_that_hangs_is_ended(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(recordings, "LONGEST", 0.5)
+    begin = time.monotonic()
+    assert recorder(tmp_path, "exec sleep 60").one("one", [], []) is None
+    assert "took longer than 0.5 s" in capsys.readouterr().out and time.monotonic() - begin < 30
+
+
 @pytest.mark.parametrize("code, expected", [(0, {"x": 1}), (1, {"x": 1}), (6, {"x": 1}), (5, None)])
 def test_a_gate_that_fails_is_no_trouble(tmp_path, capsys, code, expected):
     told = recorder(tmp_path, f"echo '{{\"x\": 1}}'; echo trouble >&2; exit {code}")

@@ -91,7 +91,7 @@ def judged(comparisons, wanted, operators):
     claims = [(f"{controlled} comparisons with a noise floor were made, of {wanted}",
                controlled >= wanted),
               (f"{found} of {len(comparisons)} had a finding at a gate of {GATE:.0%}, at most "
-               f"{MOST_FINDINGS}", found <= MOST_FINDINGS)]
+               f"{MOST_FINDINGS}", controlled > 0 and found <= MOST_FINDINGS)]
     if not operators:
         return claims + [("operators were measured in several processes", False)]
     worst = max(operators, key=lambda row: row["deviation"])

@@ -8,6 +8,7 @@
 #include "attribute/conditions.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
+#include "meter/calibrate.h"
 
 namespace joulediff::attribute {
 namespace {
@@ -24,6 +25,15 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
     }
   const Watts half = lowest.value_or(Watts(0)) / 2;
   return {half, half, "below the lowest power seen"};
+}
+
+// What the profile of the board says that was kept when the run was recorded.
+std::optional<meter::StaticPower> calibrated(const run::Run& run, const run::Block& block,
+                                             const meter::Meter& meter) {
+  const auto series = std::ranges::find(block.series, meter.source, &run::Series::source);
+  if (series == block.series.end()) return std::nullopt;
+  const auto profile = meter::profile_of(run, series->channel);
+  return profile ? meter::static_power(*profile) : std::nullopt;
 }
 
 // Dynamic watts of replayed operators while their kernels run, weighted by their time in the trace.
@@ -207,6 +217,14 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   view.reading = *reading;
   if (const auto power = meter::static_power(meter, block)) {
     view.static_power = *power;
+  } else if (const auto kept = calibrated(run, block, meter)) {
+    view.static_power = *kept;
+    floor = Standing::estimated;
+    add(diagnostics, Severity::note, "attribute.static_of_profile",
+        fmt::format(
+            "neither a static nor an idle window was recorded: static power is {:.0f} W, of "
+            "the board's calibration",
+            kept->watts.value));
   } else {
     view.static_power = static_bound(block, meter);
     floor = Standing::estimated;

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   cli::add_show(app, context);
   cli::add_compare(app, context);
   cli::add_merge(app, context);
+  cli::add_calibrate(app, context);
   cli::add_doctor(app, context);
 
   // What follows "--" is somebody else's command line: it is not ours to parse.

@@ -23,6 +23,7 @@ void add_record(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_compare(CLI::App& app, Context& context);
 void add_merge(CLI::App& app, Context& context);
+void add_calibrate(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 
 }  // namespace joulediff::cli

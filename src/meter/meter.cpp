@@ -99,9 +99,8 @@ Result<Meter> choose_meter(const run::Run& run) {
 
 std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block) {
   if (meter.source == run::Source::host_cpu) return std::nullopt;
-  if (auto power = power_of(meter, block, run::ReplayKind::static_power, "spinning kernel"))
-    return power;
-  return power_of(meter, block, run::ReplayKind::idle, "idle with context");
+  if (auto power = power_of(meter, block, run::ReplayKind::static_power, kSpinning)) return power;
+  return power_of(meter, block, run::ReplayKind::idle, kIdle);
 }
 
 }  // namespace joulediff::meter

@@ -82,7 +82,9 @@ std::vector<Tried> try_all(const Readings& readings, const Load& load, Nanosecon
     try_window(readings, load, window, 0, lags, kCoarse, all);
   const Fit coarse = best();
   const auto middle = static_cast<double>(coarse.window);
-  for (double window = middle / kRatio; window <= middle * kRatio; window *= kFineRatio) {
+  // The next but one, too: the best of a coarse lag may have the window beside the best.
+  constexpr double kReach = kRatio * kRatio;
+  for (double window = middle / kReach; window <= middle * kReach; window *= kFineRatio) {
     const auto shift = static_cast<Nanoseconds>((window - middle) / 2);
     const Nanoseconds near = coarse.offset - shift;
     try_window(readings, load, window, (kFineRatio - 1) * window,
@@ -114,6 +116,27 @@ void add_line(const Fit& best, const Readings& readings, double n, Response& res
   result.at_one = at(1);
 }
 
+// How much larger the errors are of the readings that tell window and lag, near the edges of the
+// load, than those of all: stamps that are off by some milliseconds do harm there alone.
+double at_edges(const Fit& best, const Readings& readings, const Load& load) {
+  constexpr Nanoseconds kStep = 2 * kMs;
+  double of_lag = 0, lags = 0, of_window = 0, windows = 0;
+  for (std::size_t i = 0; i < readings.time.size(); ++i) {
+    const Nanoseconds end = readings.time[i] - best.offset, begin = end - best.window;
+    const double here = load.mean(begin, end);
+    const double residual = std::pow(readings.value[i] - best.intercept - best.slope * here, 2);
+    const double later = std::pow(load.mean(begin + kStep, end + kStep) - here, 2);
+    const double longer = std::pow(load.mean(begin - kStep, end) - here, 2);
+    of_lag += residual * later;
+    lags += later;
+    of_window += residual * longer;
+    windows += longer;
+  }
+  const double all = best.error / static_cast<double>(readings.time.size());
+  if (all <= 0 || lags <= 0 || windows <= 0) return 1;
+  return std::max({1.0, of_lag / lags / all, of_window / windows / all});
+}
+
 Response not_told(const std::string& why) {
   const Property unknown = Property::unknown(why);
   return {unknown, unknown, unknown, unknown, unknown};
@@ -138,7 +161,8 @@ Response response(const Updates& updates, const Load& load, std::optional<double
     return not_told(fmt::format("the load explains {} of its readings' variance",
                                 format_percent(std::max(0.0, explained))));
   const double n = independent(readings, load, best);
-  const double limit = error_limit(best, n, kExact * readings.squares);
+  const double limit =
+      error_limit(best, n / at_edges(best, readings, load), kExact * readings.squares);
   Extent windows, lags;
   for (const Tried& one : all) {
     if (one.fit.error > limit) continue;

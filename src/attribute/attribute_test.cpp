@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include "attribute/test_program.h"
+#include "meter/calibrate.h"
 
 namespace joulediff::attribute {
 namespace {
@@ -99,6 +100,22 @@ TEST(Attribute, WorkThatReplayMissesShowsAsUnattributed) {
   EXPECT_GT(rest.low.value, 0.05 * result->ledger.total.joules.value);
   EXPECT_NEAR(sum_of_lines(result->ledger), result->ledger.total.joules.value, 1e-9);
   EXPECT_TRUE(says(result->diagnostics, "attribute.unattributed"));
+}
+
+TEST(Attribute, WithoutAFloorTheProfileOfTheBoardHasStaticPower) {
+  Program program = transformer();
+  program.static_window = 0;
+  run::Run run = Player(program).play().run;
+  const std::string board = run.blocks.front().series.front().channel;
+  meter::Profile profile{"board", board, "1", "", {}, {}, {}, {}};
+  profile.floors.push_back({meter::kSpinning, {120, 118, 122, {}}, 0, 0});
+  run.manifest.facts[meter::profile_fact(board)] = meter::to_json({profile});
+  const auto result = attribute(run);
+  ASSERT_TRUE(result);
+  EXPECT_TRUE(says(result->diagnostics, "attribute.static_of_profile"));
+  EXPECT_FALSE(says(result->diagnostics, "attribute.no_static"));
+  EXPECT_EQ(line(result->ledger, Line::static_busy).standing, Standing::estimated);
+  EXPECT_NEAR(sum_of_lines(result->ledger), result->ledger.total.joules.value, 1e-9);
 }
 
 TEST(Attribute, WithoutAFloorTheIntervalsSayThatItIsUnknown) {

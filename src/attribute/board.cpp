@@ -12,6 +12,7 @@
 #include "attribute/floor.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
+#include "meter/calibrate.h"
 #include "meter/window.h"
 
 namespace joulediff::attribute {
@@ -52,6 +53,15 @@ meter::StaticPower static_bound(const run::Block& block, const meter::Meter& met
     }
   const Watts half = lowest.value_or(Watts(0)) / 2;
   return {half, half, "below the lowest power seen"};
+}
+
+// What the profile of the board says that was kept when the run was recorded.
+std::optional<meter::StaticPower> calibrated(const run::Run& run, const run::Block& block,
+                                             const meter::Meter& meter) {
+  const auto series = std::ranges::find(block.series, meter.source, &run::Series::source);
+  if (series == block.series.end()) return std::nullopt;
+  const auto profile = meter::profile_of(run, series->channel);
+  return profile ? meter::static_power(*profile) : std::nullopt;
 }
 
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
@@ -215,8 +225,16 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   view.reading = *reading;
   std::optional<meter::StaticPower> measured = meter::static_power(meter, block);
   if (!measured) {
-    measured = static_bound(block, meter);
     floor = Standing::estimated;
+    measured = calibrated(run, block, meter);
+    if (measured)
+      add(diagnostics, Severity::note, "attribute.static_of_profile",
+          fmt::format("neither a static nor an idle window was recorded: static power is {:.0f} W, "
+                      "of the board's calibration",
+                      measured->watts.value));
+  }
+  if (!measured) {
+    measured = static_bound(block, meter);
     add(diagnostics, Severity::warning, "attribute.no_static",
         fmt::format("neither a static nor an idle window was recorded: static power is only known "
                     "to be below {:.0f} W, and the intervals say so",

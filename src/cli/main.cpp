@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   cli::add_facility(app, context);
   cli::add_check(app, context);
   cli::add_mlperf(app, context);
+  cli::add_calibrate(app, context);
   cli::add_doctor(app, context);
   cli::add_simulate(app, context);
 

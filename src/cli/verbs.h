@@ -26,6 +26,7 @@ void add_merge(CLI::App& app, Context& context);
 void add_facility(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
 void add_mlperf(CLI::App& app, Context& context);
+void add_calibrate(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);
 void add_simulate(CLI::App& app, Context& context);
 

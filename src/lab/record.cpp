@@ -22,6 +22,7 @@
 #include "lab/diagnostics.h"
 #include "lab/journal.h"
 #include "lab/pack.h"
+#include "lab/profiles.h"
 #include "lab/signals.h"
 #include "lab/spool_folder.h"
 #include "lab/stated.h"
@@ -234,6 +235,9 @@ class Recording {
                     {kBootFact, device::boot_id()},
                     {kWallClockFact, std::to_string(at.realtime - at.monotonic)}};
     if (!options_.meter_boundary.empty()) stated.facts["meter_boundary"] = options_.meter_boundary;
+    for (const device::Board& board : meters_.boards)
+      if (auto profile = kept_profile(board.info().uuid))
+        stated.facts[meter::profile_fact(board.info().uuid)] = std::move(*profile);
     if (!meters_.boards.empty()) {
       stated.facts["driver"] = meters_.boards.front().info().driver;
       stated.device = meters_.boards.front().info().name;

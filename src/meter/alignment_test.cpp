@@ -11,8 +11,6 @@ namespace {
 constexpr Nanoseconds kMs = 1'000'000;
 constexpr Nanoseconds kS = 1'000'000'000;
 
-using Intervals = std::vector<std::pair<Nanoseconds, Nanoseconds>>;
-
 // Bursts of work of 0.3 to 2.3 s with pauses of as much, for a minute.
 Intervals bursts(unsigned seed) {
   std::mt19937 random(seed);

@@ -159,14 +159,13 @@ Result<Meter> choose_meter(const run::Run& run) {
 
 std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block) {
   if (meter.source == run::Source::host_cpu) return std::nullopt;
-  if (auto power = power_of(meter, block, run::ReplayKind::static_power, "spinning kernel"))
-    return power;
+  if (auto power = power_of(meter, block, run::ReplayKind::static_power, kSpinning)) return power;
   return idle_power(meter, block);
 }
 
 std::optional<StaticPower> idle_power(const Meter& meter, const run::Block& block) {
   if (meter.source == run::Source::host_cpu) return std::nullopt;
-  return power_of(meter, block, run::ReplayKind::idle, "idle with context");
+  return power_of(meter, block, run::ReplayKind::idle, kIdle);
 }
 
 }  // namespace joulediff::meter

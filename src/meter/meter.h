@@ -99,4 +99,8 @@ struct StaticPower {
 };
 std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block);
 
+// The origins of static power.
+constexpr const char* kSpinning = "spinning kernel";
+constexpr const char* kIdle = "idle with context";
+
 }  // namespace joulediff::meter

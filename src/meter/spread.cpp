@@ -22,6 +22,13 @@ double mean(std::span<const double> values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+double median(std::vector<double> values) {
+  JD_CHECK(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 double spread_of_mean(std::span<const double> values, double variance_of_each) {
   if (values.size() < 2) return 0;
   const double n = static_cast<double>(values.size());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "base/energy.h"
 
@@ -11,6 +12,9 @@ namespace joulediff::meter {
 double student_t(std::size_t repeats);
 
 double mean(std::span<const double> values);
+
+// The upper one of the middle two; of at least one value.
+double median(std::vector<double> values);
 
 // Half width (95 %) of the mean of `values`, beyond what `variance_of_each` already explains.
 // 0 for fewer than two values: nothing is known of their spread.

@@ -1,0 +1,23 @@
+// Where the profiles of boards are kept between recordings: one file for each board, in the
+// person's configuration folder.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "meter/calibrate.h"
+
+namespace joulediff::lab {
+
+// $XDG_CONFIG_HOME/joulediff/boards/UUID.json, or below ~/.config; empty where there is neither.
+std::string profile_path(std::string_view uuid);
+
+// Replaces what was kept of that board. Returns where.
+Result<std::string> keep_profile(const meter::Profile& profile);
+
+// The text of the board's profile, checked; none where none is kept or it is damaged.
+std::optional<std::string> kept_profile(std::string_view uuid);
+
+}  // namespace joulediff::lab

@@ -53,6 +53,8 @@ int main(int argc, char** argv) {
   cli::add_compare(app, context);
   cli::add_merge(app, context);
   cli::add_check(app, context);
+  cli::add_boundaries(app, context);
+  cli::add_frontier(app, context);
   cli::add_mlperf(app, context);
   cli::add_doctor(app, context);
 

@@ -23,7 +23,7 @@ struct Options {
   std::vector<std::string> despite;
   std::optional<double> quality_at_least;
   std::optional<double> latency_at_most;
-  std::size_t top = 10;
+  std::size_t top = 20;
   bool json = false;
 };
 
@@ -93,7 +93,8 @@ void add_frontier(CLI::App& app, Context& context) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--despite", options->despite, "let this rule keep no point apart")
       ->allow_extra_args(false);
-  verb->add_option("--top", options->top, "trades told of each group")
+  verb->add_option("--top", options->top,
+                   "told of each group: trades, and what is not on its frontier")
       ->check(CLI::Range(1, 1000000));
   verb->add_flag("--json", options->json, "print joulediff.frontier/1 instead of text");
   verb->callback(

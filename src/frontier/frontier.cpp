@@ -20,7 +20,7 @@ using Points = std::span<const Point>;
 
 // What two runs of one program differ by, where nobody says how far the value may be off.
 std::optional<Interval> as_stated(const Fact& value, const Fact& uncertainty, double otherwise) {
-  if (!value) return {};
+  if (!value || !std::isfinite(*value)) return {};
   return Interval::around(*value, std::abs(*value) * uncertainty.value_or(otherwise));
 }
 
@@ -28,8 +28,10 @@ std::optional<Interval> rate_of(const Point& p) {
   const std::vector<double>& runs = p.repeats.seconds;
   if (runs.size() >= 2) {
     const double seconds = meter::mean(runs);
-    const Interval each = Interval::around(seconds, meter::spread_of_mean(runs));
-    return Interval::exact(1) / each;
+    const Interval rate =
+        Interval::exact(1) / Interval::around(seconds, meter::spread_of_mean(runs));
+    if (!std::isfinite(rate.value)) return {};
+    return rate;
   }
   Fact rate;
   if (!runs.empty())

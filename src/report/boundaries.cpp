@@ -123,27 +123,30 @@ std::string held(const BoundariesPage& page) {
 
 std::string conclusion(const BoundariesPage& page) {
   const rules::Boundaries& t = page.table;
-  if (t.refused) return "Not comparable: no ratio is printed.\n";
+  if (t.refused) return entry("", "Not comparable: no ratio is printed.", 0);
   if (page.b.empty()) return "";
   if (t.reference.empty())
-    return "The energy of a unit is not known on both sides of a boundary.\n";
+    return entry("", "The energy of a unit is not known on both sides of a boundary.", 0);
   std::string out;
   for (const BoundaryRow& row : t.rows) {
     if (row.boundary != t.reference) continue;
     if (!row.share->bounded())
-      out += fmt::format(
-          "How far the energies at the {} may be off is not known: state "
-          "meter.uncertainty, or meter.serial and meter.range.\n",
-          row.boundary);
+      out += entry("",
+                   fmt::format("How far the energies at the {} may be off is not known: state "
+                               "meter.uncertainty, or meter.serial and meter.range.",
+                               row.boundary),
+                   0);
     else if (row.share->low <= 0 && row.share->high >= 0)
-      out += fmt::format("Whether anything is saved at the {} is undecided.\n", row.boundary);
+      out += entry(
+          "", fmt::format("Whether anything is saved at the {} is undecided.", row.boundary), 0);
   }
   for (const BoundaryRow& row : t.rows)
     if (row.saved && rules::scaled_by_pue(page.b[row.b->point]))
-      out += fmt::format(
-          "The saving at the {} follows from a PUE, and is no measurement of its "
-          "own.\n",
-          row.boundary);
+      out += entry("",
+                   fmt::format("The saving at the {} follows from a PUE, and is no measurement of "
+                               "its own.",
+                               row.boundary),
+                   0);
   return out;
 }
 

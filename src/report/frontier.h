@@ -12,7 +12,7 @@ struct FrontierPage {
   std::vector<run::Point> points;
   frontier::Frontier frontier;  // of them
   frontier::Question question;
-  std::size_t top = 10;  // trades told of each group
+  std::size_t top = 20;  // told of each group: trades, and what is not on its frontier
 };
 
 std::string text(const FrontierPage& page);  // at most 100 columns

@@ -22,6 +22,7 @@ using frontier::Group;
 
 constexpr std::size_t kColumns = 72;
 constexpr std::size_t kRows = 12;
+constexpr std::ptrdiff_t kCrowd = 60;  // of more, what is dominated is left out
 
 struct Scale {
   double low = std::numeric_limits<double>::infinity();
@@ -34,8 +35,9 @@ struct Scale {
   // Where the largest is several times the smallest, ratios are what one wants to see.
   bool logarithmic() const { return low > 0 && high > 4 * low; }
   std::size_t cell(double value, std::size_t cells) const {
-    const double part =
-        logarithmic() ? std::log(value / low) / std::log(high / low) : (value - low) / (high - low);
+    const double part = logarithmic()
+                            ? (std::log(value) - std::log(low)) / (std::log(high) - std::log(low))
+                            : (value - low) / (high - low);
     return static_cast<std::size_t>(std::lround(part * static_cast<double>(cells - 1)));
   }
 };
@@ -82,9 +84,12 @@ std::string plot(const Group& group) {
       group.directions()[static_cast<std::size_t>(up - group.axes.begin())] == Better::higher;
 
   std::vector<std::string> rows(kRows, std::string(kColumns, ' '));
+  const bool crowded = placed > kCrowd;
   for (std::size_t i = 0; i < group.entries.size(); ++i) {
     const Entry& entry = group.entries[i];
-    if (entry.entrance != frontier::Entrance::placed || !entry.at(Axis::energy)) continue;
+    if (entry.entrance != frontier::Entrance::placed || !entry.at(Axis::energy) ||
+        (crowded && entry.placement.standing == frontier::Standing::dominated))
+      continue;
     const std::size_t y = scale.cell(entry.at(*up)->value, kRows);
     char& cell =
         rows[higher ? kRows - 1 - y : y][energy.cell(entry.at(Axis::energy)->value, kColumns)];

@@ -53,8 +53,8 @@ std::string value(Axis axis, double number) {
     case Axis::quality: return fmt::format("{:.6g}", number);
     case Axis::latency: return format(Seconds(number));
     case Axis::rate:
-      return number < 10 ? fmt::format("{:.3g}", number)
-                         : format_count(static_cast<std::uint64_t>(number + 0.5));
+      return number >= 10 && number < 1e15 ? format_count(static_cast<std::uint64_t>(number + 0.5))
+                                           : fmt::format("{:.3g}", number);
   }
   return "";
 }
@@ -100,15 +100,26 @@ std::string table(const FrontierPage& page, const Group& group) {
     if (shown(axis)) columns.push_back({title(page, group, axis), Align::left, 10, Cut::end});
   columns.push_back({"", Align::left, 18, Cut::end});
   TextTable result(std::move(columns), kWidth);
+  // The frontier is shown whole, of what is not on it the first.
+  std::size_t left_out = 0, others = 0;
   for (std::size_t i = 0; i < group.entries.size(); ++i) {
     const Entry& entry = group.entries[i];
+    const bool on_it =
+        entry.entrance == Entrance::placed && entry.placement.standing != Standing::dominated;
+    if (!on_it && ++others > page.top) {
+      ++left_out;
+      continue;
+    }
     std::vector<std::string> cells{mark(i), page.points[entry.point].label};
     for (const Axis axis : frontier::kAllAxes)
       if (shown(axis)) cells.push_back(cell(axis, entry.at(axis)));
     cells.push_back(standing(entry));
     result.add(std::move(cells));
   }
-  return result.text("  ");
+  return result.text("  ") +
+         (left_out > 0
+              ? fmt::format("  and {} more that are not on the frontier (--top)\n", left_out)
+              : "");
 }
 
 // What x is, held against y: "30 % less energy; ROUGE-1 43.1, not 44.5 (worse); latency p99 within

@@ -29,6 +29,7 @@ Fact systematic(const Point& p) {
 Fact between_runs(const std::vector<double>& runs) {
   if (runs.size() < 2) return {};
   std::vector<double> logs;
+  logs.reserve(runs.size());
   for (const double one : runs) logs.push_back(std::log(one));
   return std::expm1(meter::spread_of_mean(logs));
 }
@@ -121,7 +122,7 @@ std::string standing_of(const Point& p) {
 
 std::optional<Interval> per_unit(const Point& p, const Fact& relative) {
   const Fact joules = p.per_unit();
-  if (!joules) return {};
+  if (!joules || !std::isfinite(*joules)) return {};
   if (!relative) return Interval::unbounded(*joules);
   return Interval{*joules, std::max(0.0, *joules * (1 - *relative)), *joules * (1 + *relative)};
 }

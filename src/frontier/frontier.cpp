@@ -260,6 +260,7 @@ std::optional<Axis> axis_of(std::string_view text) {
 
 std::vector<Better> Group::directions() const {
   std::vector<Better> list;
+  list.reserve(axes.size());
   for (const Axis axis : axes)
     list.push_back(axis == Axis::quality ? better.value_or(Better::higher)
                    : axis == Axis::rate  ? Better::higher
@@ -267,12 +268,16 @@ std::vector<Better> Group::directions() const {
   return list;
 }
 
+std::string unit_of(const Group& group, Points points) {
+  return common(points, group, [](const Point& p) { return p.work.unit; });
+}
+
 std::string describe(const Group& group, Points points) {
   std::string text;
   const auto add = [&](const std::string& what) {
     if (!what.empty()) text += (text.empty() ? "" : ", ") + what;
   };
-  add(common(points, group, [](const Point& p) { return p.work.unit; }));
+  add(unit_of(group, points));
   add(common(points, group, [](const Point& p) { return p.work.model; }));
   add(common(points, group, [](const Point& p) { return p.work.dataset; }));
   add(common(points, group, [](const Point& p) { return p.scenario.arrival; }));

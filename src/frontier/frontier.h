@@ -69,6 +69,8 @@ struct Frontier {
   std::vector<Group> groups;  // in the order of their descriptions
 };
 
+std::string unit_of(const Group& group, std::span<const run::Point> points);  // empty: unknown
+
 // "token, llama2-70b, orca, node-ac, offline": what the points of a group have in common.
 std::string describe(const Group& group, std::span<const run::Point> points);
 

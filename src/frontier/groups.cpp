@@ -41,6 +41,7 @@ bool fit(const Point& a, const Point& b, std::span<const std::string> despite) {
 std::vector<std::vector<std::size_t>> groups(std::span<const Point> points,
                                              std::span<const std::string> despite) {
   std::vector<Point> plain;
+  plain.reserve(points.size());
   for (const Point& p : points) plain.push_back(without_what_varies(p));
   const std::size_t n = points.size();
   std::vector<std::vector<bool>> fits(n, std::vector<bool>(n, true));
@@ -49,6 +50,7 @@ std::vector<std::vector<std::size_t>> groups(std::span<const Point> points,
   std::map<std::vector<bool>, std::vector<std::size_t>> together;
   for (std::size_t i = 0; i < n; ++i) together[fits[i]].push_back(i);
   std::vector<std::vector<std::size_t>> result;
+  result.reserve(together.size());
   for (auto& [others, members] : together) result.push_back(std::move(members));
   std::ranges::sort(result);
   return result;

@@ -141,7 +141,8 @@ std::string conclusion(const BoundariesPage& page) {
           "", fmt::format("Whether anything is saved at the {} is undecided.", row.boundary), 0);
   }
   for (const BoundaryRow& row : t.rows)
-    if (row.saved && rules::scaled_by_pue(page.b[row.b->point]))
+    if (row.saved &&
+        (rules::scaled_by_pue(page.a[row.a->point]) || rules::scaled_by_pue(page.b[row.b->point])))
       out += entry("",
                    fmt::format("The saving at the {} follows from a PUE, and is no measurement of "
                                "its own.",

@@ -63,7 +63,7 @@ Json group_json(const FrontierPage& page, const Group& group) {
   for (const std::size_t i : group.least) least.push_back(group.entries[i].point);
   const char* better = group.better == Better::lower ? "lower" : "higher";
   return {{"what", frontier::describe(group, page.points)},
-          {"unit", text_or_null(page.points[group.entries.front().point].work.unit)},
+          {"unit", text_or_null(frontier::unit_of(group, page.points))},
           {"axes", std::move(axes)},
           {"metric", text_or_null(group.metric)},
           {"better", group.better ? Json(better) : Json(nullptr)},

@@ -21,14 +21,6 @@ using frontier::Standing;
 using rules::Interval;
 using run::Point;
 
-std::string or_unit(const std::string& unit) {
-  return unit.empty() ? "unit" : unit;
-}
-
-const Point& first(const FrontierPage& page, const Group& group) {
-  return page.points[group.entries.front().point];
-}
-
 std::string percentile(const FrontierPage& page, const Group& group) {
   for (const Entry& entry : group.entries)
     if (const auto& p = page.points[entry.point].scenario.slo_percentile)
@@ -37,7 +29,8 @@ std::string percentile(const FrontierPage& page, const Group& group) {
 }
 
 std::string title(const FrontierPage& page, const Group& group, Axis axis) {
-  const std::string unit = or_unit(first(page, group).work.unit);
+  const std::string known = frontier::unit_of(group, page.points);
+  const std::string unit = known.empty() ? "unit" : known;
   switch (axis) {
     case Axis::energy: return "J/" + unit;
     case Axis::quality: return group.metric.empty() ? "quality" : group.metric;

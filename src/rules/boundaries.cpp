@@ -81,6 +81,18 @@ Objected nested_devices(const Point& inner, const Point& outer) {
                 "measure all devices of the job at both boundaries");
 }
 
+// Between the two sides: a saving is no saving of another site.
+Objected one_site(const Point& a, const Point& b) {
+  if (!scaled_by_pue(a) || !scaled_by_pue(b)) return {};
+  Differences d;
+  d.of("PUE", a.facility.pue, b.facility.pue)
+      .of("of the energy of the", a.facility.energy_boundary, b.facility.energy_boundary)
+      .of("site", a.facility.pue_site, b.facility.pue_site);
+  if (!d.any()) return {};
+  return object(Severity::error, fmt::format("the two sides are scaled differently: {}", d.text()),
+                "put both into one site");
+}
+
 constexpr std::array kNested{Rule{"BO7", "energy of boundaries", nullptr, nested_energy},
                              Rule{"BO8", "components of boundaries", nullptr, nested_components},
                              Rule{"BO9", "devices of boundaries", nullptr, nested_devices}};
@@ -132,6 +144,7 @@ class Asked {
   void of_two(const Point& a, const Point& b) {
     for (const Rule& rule : grammar())
       if (rule.pair != nullptr) add(a.boundary.kind, rule, Whom::both, rule.pair(a, b));
+    add(a.boundary.kind, Rule{"F1", "PUE"}, Whom::both, one_site(a, b));
   }
 
   Result<std::vector<BoundaryObjection>> despite(std::span<const std::string> rules) && {
@@ -178,12 +191,14 @@ Result<std::vector<std::size_t>> in_order(Side side) {
                                                printable(side[i].label), kind));
   }
   std::vector<std::size_t> order;
+  order.reserve(found.size());
   for (const auto& [place, index] : found) order.push_back(index);
   return order;
 }
 
 std::vector<Point> sorted(Side side, const std::vector<std::size_t>& order) {
   std::vector<Point> result;
+  result.reserve(order.size());
   for (const std::size_t i : order) result.push_back(side[i]);
   return result;
 }

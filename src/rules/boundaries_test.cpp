@@ -157,6 +157,18 @@ TEST(Boundaries, ComponentsAndDevicesNest) {
             (std::vector<std::string>{"BO8 board and rack", "BO9 board and rack"}));
 }
 
+TEST(Boundaries, BothSidesAreOfOneSite) {
+  Point a = point("facility", 900), b = point("facility", 700);
+  a.facility.energy_boundary = b.facility.energy_boundary = "rack";
+  a.facility.pue = b.facility.pue = 1.3;
+  const auto table = made({a}, {b});
+  EXPECT_FALSE(table.refused);
+  EXPECT_TRUE(row(table, "facility").share->bounded());  // the one factor cancels
+  EXPECT_FALSE(row(table, "facility").saved->bounded());
+  b.facility.pue = 1.1;
+  EXPECT_EQ(errors(made({a}, {b})), (std::vector<std::string>{"F1 facility"}));
+}
+
 TEST(Boundaries, AreKnownAndGivenOnce) {
   const std::vector<Point> twice{point("board", 400), point("board", 410)};
   EXPECT_EQ(boundaries(twice, {}).error().code, ExitCode::usage);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "rules/boundaries.h"
 #include "rules/grammar.h"
 #include "run/point.h"
 
@@ -26,5 +27,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     expect(!objection.message.empty() && !objection.remedy.empty() && !objection.rule.empty());
   }
   static_cast<void>(joulediff::rules::check(*point));
+  static_cast<void>(joulediff::rules::boundaries({&*point, 1}, {&*point, 1}));
   return 0;
 }

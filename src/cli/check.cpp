@@ -7,14 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "attribute/attribute.h"
-#include "base/file.h"
 #include "base/format.h"
+#include "cli/measurement.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "rules/grammar.h"
-#include "rules/run_point.h"
-#include "run/run_file.h"
 
 namespace joulediff::cli {
 namespace {
@@ -25,31 +22,6 @@ struct Options {
   std::vector<std::string> despite;
   bool json = false;
 };
-
-// The run's energies, of one step of each block.
-void add_energies(const run::Run& run, run::Point& point) {
-  const auto cost = attribute::attribute(run);
-  if (!cost) return;
-  const double work = attribute::work_of_step(run);
-  point.energy.joules = cost->ledger.total.joules.value;
-  point.work.count = work;
-  for (const attribute::BlockCosts& block : cost->blocks)
-    if (block.ledger && block.ledger->total.joules.value > 0)
-      point.repeats.joules.push_back(block.ledger->total.joules.value / work);
-}
-
-// A run file is a database; anything else is the text of a point.
-Result<run::Point> read(const std::string& path) {
-  JD_ASSIGN(const std::string bytes, read_file(path, run::kMaxRunFileBytes));
-  if (bytes.starts_with("SQLite format 3") || path.ends_with(".jd")) {
-    JD_ASSIGN(const run::Run run, run::read_run(path));
-    run::Point point = rules::point_of(run);
-    add_energies(run, point);
-    if (point.label.empty()) point.label = path;
-    return point;
-  }
-  return run::read_point(path);
-}
 
 Status set_aside(std::vector<rules::Objection>& objections,
                  const std::vector<std::string>& despite) {
@@ -69,9 +41,9 @@ Status set_aside(std::vector<rules::Objection>& objections,
 
 Result<ExitCode> check(const Options& options) {
   report::CheckPage page;
-  JD_ASSIGN(page.a, read(options.a));
+  JD_ASSIGN(page.a, read_measurement(options.a));
   if (!options.b.empty()) {
-    JD_ASSIGN(page.b, read(options.b));
+    JD_ASSIGN(page.b, read_measurement(options.b));
   }
   page.objections = page.b ? rules::check(page.a, *page.b) : rules::check(page.a);
   page.despite = options.despite;

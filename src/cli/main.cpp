@@ -54,6 +54,8 @@ int main(int argc, char** argv) {
   cli::add_merge(app, context);
   cli::add_facility(app, context);
   cli::add_check(app, context);
+  cli::add_boundaries(app, context);
+  cli::add_frontier(app, context);
   cli::add_mlperf(app, context);
   cli::add_calibrate(app, context);
   cli::add_doctor(app, context);

@@ -25,6 +25,8 @@ void add_compare(CLI::App& app, Context& context);
 void add_merge(CLI::App& app, Context& context);
 void add_facility(CLI::App& app, Context& context);
 void add_check(CLI::App& app, Context& context);
+void add_boundaries(CLI::App& app, Context& context);
+void add_frontier(CLI::App& app, Context& context);
 void add_mlperf(CLI::App& app, Context& context);
 void add_calibrate(CLI::App& app, Context& context);
 void add_doctor(CLI::App& app, Context& context);

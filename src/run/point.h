@@ -36,6 +36,7 @@ struct Point {
   struct {
     std::string metric;
     Fact value, target;
+    Fact uncertainty;  // of the value, relative, half width at 95 %
     Flag higher_is_better;
     std::vector<std::string> precision;  // of weights and activations
     std::string accuracy_build, performance_build;
@@ -45,6 +46,7 @@ struct Point {
     std::string arrival;  // "offline", "poisson 20/s", "closed loop"
     Fact batch, concurrency;
     Fact slo_percentile, slo_seconds, observed_seconds, confidence;
+    Fact observed_uncertainty;  // of the observed seconds, relative, half width at 95 %
     std::string log_hash, inferred_from;
   } scenario;
 
@@ -53,6 +55,7 @@ struct Point {
     std::string standing;    // "measured", "estimated", "modelled"
     std::string integrator;  // "trapezoid", "mean", "counter"
     Fact trapezoid, mean;    // joules by each of the two
+    Fact uncertainty;        // of this window without the meter's own, relative, at 95 %
   } energy;
 
   struct {
@@ -134,7 +137,8 @@ struct Point {
   } software;
 
   struct {
-    std::vector<double> joules;  // of each run, per unit of work
+    std::vector<double> joules;   // of each run, per unit of work
+    std::vector<double> seconds;  // of each run, per unit of work
     Fact count;
     std::string order;     // "interleaved", "random", "sequential"
     std::string trimming;  // "none", "olympic", "median"
@@ -183,14 +187,17 @@ void facts(V&& visit, P& p) {
   JD_FACT(work, input_lengths), JD_FACT(work, output_lengths);
   JD_FACT(work, converted_from), JD_FACT(work, factor);
   JD_FACT(quality, metric), JD_FACT(quality, value), JD_FACT(quality, target);
+  JD_FACT(quality, uncertainty);
   JD_FACT(quality, higher_is_better), JD_FACT(quality, precision);
   JD_FACT(quality, accuracy_build), JD_FACT(quality, performance_build);
   JD_FACT(scenario, arrival), JD_FACT(scenario, batch), JD_FACT(scenario, concurrency);
   JD_FACT(scenario, slo_percentile), JD_FACT(scenario, slo_seconds);
   JD_FACT(scenario, observed_seconds), JD_FACT(scenario, confidence);
+  JD_FACT(scenario, observed_uncertainty);
   JD_FACT(scenario, log_hash), JD_FACT(scenario, inferred_from);
   JD_FACT(energy, joules), JD_FACT(energy, standing), JD_FACT(energy, integrator);
   JD_FACT(energy, trapezoid), JD_FACT(energy, mean);
+  JD_FACT(energy, uncertainty);
   JD_FACT(window, seconds), JD_FACT(window, markers), JD_FACT(window, scored);
   JD_FACT(window, log_seconds), JD_FACT(window, in_window_joules);
   JD_FACT(window, head), JD_FACT(window, tail);
@@ -221,7 +228,8 @@ void facts(V&& visit, P& p) {
   JD_FACT(hardware, device), JD_FACT(hardware, devices);
   JD_FACT(software, driver), JD_FACT(software, framework), JD_FACT(software, compiler);
   JD_FACT(software, kernel);
-  JD_FACT(repeats, joules), JD_FACT(repeats, count), JD_FACT(repeats, order);
+  JD_FACT(repeats, joules), JD_FACT(repeats, seconds);
+  JD_FACT(repeats, count), JD_FACT(repeats, order);
   JD_FACT(repeats, trimming), JD_FACT(repeats, dropped_disclosed);
   JD_FACT(repeats, energy_runs), JD_FACT(repeats, performance_runs);
   JD_FACT(disclosure, missing), JD_FACT(disclosure, hashes_match), JD_FACT(disclosure, label);

@@ -11,7 +11,6 @@
 namespace joulediff::report {
 namespace {
 
-using frontier::Against;
 using frontier::Axis;
 using frontier::Better;
 using frontier::Entrance;
@@ -19,7 +18,6 @@ using frontier::Entry;
 using frontier::Group;
 using frontier::Standing;
 using rules::Interval;
-using run::Point;
 
 std::string percentile(const FrontierPage& page, const Group& group) {
   for (const Entry& entry : group.entries)
@@ -46,8 +44,9 @@ std::string value(Axis axis, double number) {
     case Axis::quality: return fmt::format("{:.6g}", number);
     case Axis::latency: return format(Seconds(number));
     case Axis::rate:
-      return number >= 10 && number < 1e15 ? format_count(static_cast<std::uint64_t>(number + 0.5))
-                                           : fmt::format("{:.3g}", number);
+      return number >= 10 && number < 1e15
+                 ? format_count(static_cast<std::uint64_t>(std::llround(number)))
+                 : fmt::format("{:.3g}", number);
   }
   return "";
 }

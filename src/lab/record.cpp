@@ -274,8 +274,8 @@ class Recording {
     for (std::size_t other = 0; other < report_.sides.size(); ++other)
       if (report_.sides[other].run.blocks.empty())
         diagnose(recorded.run, Severity::warning, "record.other_side_missing",
-                 fmt::format("{} is not written, as the recording was interrupted before {} had a "
-                             "process: record the pair again to compare the two",
+                 fmt::format("{} is not written, as the recording was interrupted before {} had "
+                             "recorded a step: record the pair again to compare the two",
                              report_.sides[other].output, other == 0 ? "A" : "B"));
   }
 

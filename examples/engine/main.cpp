@@ -23,6 +23,7 @@ struct Options {
   int steps = 1;
   int heads = 0;  // 0: what the file says
   Wasteful wasteful = Wasteful::nothing;
+  bool help = false;
 };
 
 struct UsageError : std::runtime_error {
@@ -55,6 +56,10 @@ Options options_of(int count, char** arguments) {
   Options options;
   for (int i = 1; i < count; ++i) {
     const std::string name = arguments[i];
+    if (name == "--help") {
+      options.help = true;
+      return options;
+    }
     if (name.rfind("--", 0) != 0) {
       options.model = name;
       continue;
@@ -109,7 +114,11 @@ void run(const Options& options) {
 
 int main(int count, char** arguments) {
   try {
-    run(options_of(count, arguments));
+    const Options options = options_of(count, arguments);
+    if (options.help)
+      std::fputs(kUsage, stdout);
+    else
+      run(options);
     return 0;
   } catch (const UsageError& error) {
     std::fprintf(stderr, "engine: %s\n%s", error.what(), kUsage);

@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """The engine's model in PyTorch: writes weights that both load, and runs the same step.
 
-    reference.py write MODEL.safetensors [--layers 4 --heads 4 --width 128 --seed 0]
-    reference.py run MODEL.safetensors [--prompt 1,2,3] [--tokens N] [--steps N]
+    python examples/engine/reference.py write MODEL.safetensors [--layers 4 --heads 4 --width 128 --seed 0]
+    python examples/engine/reference.py run MODEL.safetensors [--prompt 1,2,3] [--tokens N] [--steps N]
 
 The names in the file are GPT-2's, so that its published weights are read too.
 """
 
 import argparse
+import importlib.util
 import json
+import pathlib
 import struct
+import sys
 
 import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812
 
-import joulediff.torch
+if importlib.util.find_spec("joulediff") is None:  # not installed: that of this checkout
+    sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+import joulediff.torch  # noqa: E402
 
 
 class Conv1D(nn.Module):

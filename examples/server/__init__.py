@@ -1,10 +1,12 @@
-"""A mini serving engine: an HTTP front, workers with continuous batching, a paged KV cache.
+r"""A mini serving engine: an HTTP front, workers with continuous batching, a paged KV cache.
 
     python -m examples.server                    # replays a trace of requests, prints tokens/s
     python -m examples.server --wasteful sync    # the same tokens, worse
 
-It knows nothing of Joulediff:
+It knows nothing of Joulediff. From the checkout's folder, with or without a GPU:
 
-    joulediff record -o A.jd -- python -m examples.server
-    joulediff record -o A.jd --region examples.server.model:Model.forward -- python -m examples.server
+    joulediff record --pair A.jd B.jd -- \
+        python -m examples.server --requests 2000 --wasteful relayout --- \
+        python -m examples.server --requests 2000
+    joulediff compare A.jd B.jd
 """

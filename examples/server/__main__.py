@@ -25,19 +25,32 @@ def trace(config, requests, rate, seed):
     return made
 
 
-def send(port, begin, request):
-    at, prompt, wanted = request
-    time.sleep(max(0.0, begin + at - time.monotonic()))
-    body = json.dumps({"prompt": prompt, "tokens": wanted}).encode()
+def send(port, asked):
+    body = json.dumps(asked).encode()
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/", body) as answer:
-        return json.load(answer)["tokens"]
+        return json.load(answer)
+
+
+def replay(port, begin, requests, rate):
+    """The tokens of each request: all asked for in one message, or each when it is due."""
+    asked = [{"prompt": prompt, "tokens": wanted} for _, prompt, wanted in requests]
+    if not rate:
+        return [answer["tokens"] for answer in send(port, asked)]
+
+    def when_due(at, one):
+        time.sleep(max(0.0, begin + at - time.monotonic()))
+        return send(port, one)["tokens"]
+
+    with concurrent.futures.ThreadPoolExecutor(64) as clients:
+        return list(clients.map(when_due, [at for at, _, _ in requests], asked))
 
 
 def main():
     parser = argparse.ArgumentParser(prog="python -m examples.server")
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--requests", type=int, default=64)
-    parser.add_argument("--rate", type=float, default=0.0, help="arrivals a second; 0: all at once")
+    parser.add_argument("--rate", type=float, default=0.0, help="arrivals a second; 0: all in one "
+                        "message, whose batches do not depend on the clock")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--batch", type=int, default=8, help="sequences that run at once")
     parser.add_argument("--seed", type=int, default=0, help="of the weights and the requests")
@@ -47,11 +60,10 @@ def main():
     given = parser.parse_args()
     options = Options(given.size, given.seed, given.batch, not given.no_graphs, given.wasteful)
     asked = trace(SIZES[given.size], given.requests, given.rate, given.seed)
-    with (Front(options, given.workers) as front,
-          concurrent.futures.ThreadPoolExecutor(64) as clients):
+    with Front(options, given.workers) as front:
         begin = time.monotonic()
         try:
-            got = list(clients.map(lambda request: send(front.port, begin, request), asked))
+            got = replay(front.port, begin, asked, given.rate)
         except urllib.error.HTTPError as error:
             sys.exit(f"the server failed: {error.read().decode()}")
         seconds = time.monotonic() - begin

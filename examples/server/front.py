@@ -1,6 +1,7 @@
 """The front process: HTTP in, the workers' queues out.
 
-POST / with {"prompt": [1, 2, 3], "tokens": 8} answers {"tokens": [...]}.
+POST / with {"prompt": [1, 2, 3], "tokens": 8} answers {"tokens": [...]}. A list of such is answered by a
+list, and joins the queue as a whole: what is batched with what is then the same each time.
 """
 
 import concurrent.futures
@@ -47,14 +48,18 @@ class Front:
         self._over.set()
         self._listener.join()
 
-    def generate(self, prompt, wanted):
-        """The tokens; RuntimeError where there is nobody to make them."""
-        number, future = next(self._ids), concurrent.futures.Future()
-        self._pending[number] = future
+    def generate(self, asked):
+        """The tokens for each (prompt, tokens wanted); RuntimeError where there is nobody to make them."""
+        numbers = [next(self._ids) for _ in asked]
+        futures = [self._pending.setdefault(n, concurrent.futures.Future()) for n in numbers]
         if self._over.is_set():
             raise RuntimeError("a worker has ended")
-        self._requests[number % len(self._requests)].put((number, prompt, wanted))
-        return future.result()
+        for place, requests in enumerate(self._requests):
+            mine = [(n, *one) for n, one in zip(numbers, asked, strict=True)
+                    if n % len(self._requests) == place]
+            if mine:
+                requests.put(mine)
+        return [future.result() for future in futures]
 
     def _listen(self):
         while not self._over.is_set():
@@ -89,7 +94,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):  # noqa: N802
         try:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            self._answer(200, {"tokens": self.front.generate(asked["prompt"], int(asked["tokens"]))})
+            several = asked if isinstance(asked, list) else [asked]
+            made = self.front.generate([(one["prompt"], int(one["tokens"])) for one in several])
+            answers = [{"tokens": tokens} for tokens in made]
+            self._answer(200, answers if several is asked else answers[0])
         except (RuntimeError, ValueError, KeyError, TypeError) as error:
             self._answer(500, {"error": str(error)})
 

@@ -58,16 +58,17 @@ class Worker:
 
 @torch.inference_mode()
 def serve(requests, answers, options):
-    """requests: (id, prompt, wanted), None at the end; answers: (id, tokens or what was wrong)."""
+    """requests: lists of (id, prompt, wanted), None at the end; answers: (id, tokens or what was wrong)."""
     worker = Worker(options)
     answers.put(None)  # ready
     while True:
         try:
-            while (request := requests.get(block=not worker.scheduler)) is not None:
-                try:
-                    worker.scheduler.add(Sequence(*request))
-                except ValueError as error:
-                    answers.put((request[0], str(error)))
+            while (together := requests.get(block=not worker.scheduler)) is not None:
+                for request in together:
+                    try:
+                        worker.scheduler.add(Sequence(*request))
+                    except ValueError as error:
+                        answers.put((request[0], str(error)))
             return
         except queue.Empty:
             for sequence in worker.step():

@@ -8,10 +8,12 @@ import functools
 import json
 import os
 import sys
+import traceback
 
 WARMUP, VALUES, ORDER, TRACE, REPLAY = range(5)
 COMPUTED, INPUT, PARAMETER, CONSTANT = range(4)
 MAX_DIMS = 8
+_LONGEST = 600  # of a diagnostic
 
 
 class Fingerprint(ctypes.Structure):
@@ -81,8 +83,17 @@ class Recorder:
         self._raw_fact(topic.encode(), json.dumps(fields).encode())
 
     def diagnostic(self, severity, rule, message):
-        """severity: note, warning or error; rule: a short stable name."""
-        self.fact("diagnostic", severity=severity, rule=rule, message=message)
+        """severity: note, warning or error; rule: a short stable name, told as record.RULE; message: one
+        sentence without its full stop, as all the reports have them.
+        """
+        self.fact("diagnostic", severity=severity, rule=f"record.{rule}", message=message[:_LONGEST])
+
+    def failed(self, error):
+        """A mistake of ours: told with its place, for whoever mends it."""
+        where = traceback.extract_tb(error.__traceback__)[-1:]
+        place = f" at {os.path.basename(where[0].filename)}:{where[0].lineno}" if where else ""
+        self.diagnostic("error", "recording_failed", "the recorder made a mistake, and records no more in this "
+                        f"process: {type(error).__name__}: {error}{place}")
 
     def _step(self, which, index, begin, end, inputs=None):
         """inputs: the text of the shapes of the step's inputs; None: unknown."""

@@ -9,7 +9,6 @@ import contextlib
 import os
 import sys
 import time
-import traceback
 
 import torch
 
@@ -113,9 +112,11 @@ class Recording:
         """Ends the step before and begins the next; inputs: the text of its inputs' shapes."""
         self._survive(self._step, inputs)
 
-    def finish(self, whole, wait=True):
-        """Ends the last step; `whole`: the program has finished it; `wait`: for the device."""
-        self._survive(self._finish, whole, wait)
+    def finish(self, whole, wait=True, leaving=False):
+        """Ends the last step; `whole`: the program has finished it; `wait`: for the device; `leaving`: the
+        process is at its end, and need not be told that it may be ended.
+        """
+        self._survive(self._finish, whole, wait, leaving)
 
     def abandon(self):
         """In a forked child, which has our state but is not the recording."""
@@ -129,10 +130,7 @@ class Recording:
         """A mistake of ours, from inside a pass: off, and told once."""
         if self.active:
             self.active = False
-            where = traceback.extract_tb(error.__traceback__)[-1:]
-            place = f" at {os.path.basename(where[0].filename)}:{where[0].lineno}" if where else ""
-            text = f"{type(error).__name__}: {error}{place}"
-            self._recorder.diagnostic("error", "recording_failed", text[:600])
+            self._recorder.failed(error)
             _launcher.done()
 
     def _survive(self, function, *args):
@@ -146,7 +144,7 @@ class Recording:
             try:
                 mode.end()
             except Exception as error:  # noqa: BLE001
-                self._recorder.diagnostic("error", "recording_failed", f"on leaving: {error}")
+                self._recorder.failed(error)
 
     def _step(self, inputs):
         self._following = inputs
@@ -193,7 +191,7 @@ class Recording:
         if torch.autograd.profiler._is_profiler_enabled and torch.cuda.is_initialized():
             self._profiled = True
             self._recorder.diagnostic(
-                "warning", "record.other_subscriber", f"torch.profiler runs in step {self._index} and "
+                "warning", "other_subscriber", f"torch.profiler runs in step {self._index} and "
                 "may take the device's records from us: kernels can be missing from there on; record "
                 "without it")
 
@@ -262,7 +260,7 @@ class Recording:
             self._recorder.diagnostic("note", "eager_twin", "the program compiles: values and order "
                                       "come from the eager form of the same code")
 
-    def _finish(self, whole, wait):
+    def _finish(self, whole, wait, leaving):
         if wait:
             synchronize()
         if self._pass in (_abi.WARMUP, _abi.TRACE) and not whole:
@@ -270,13 +268,13 @@ class Recording:
         elif self._pass is not None:
             self._end_step(self._recorder.now())
             self._leave_pass()
-        missing = sorted({n for n in self._schedule_rest()})
+        missing = dict.fromkeys(self._schedule_rest())
         if missing and self._index > 0:  # one call alone is no loop of steps
-            self._recorder.diagnostic("warning", "ended_early",
-                                      f"the program ended after {self._index + 1} steps, before: "
-                                      + ", ".join(missing) + "; let it run longer, or ask for fewer "
-                                      "--steps or --trace-seconds")
-        self._close()
+            ended = "program" if leaving else "program's loop"
+            self._recorder.diagnostic(
+                "warning", "ended_early", f"the {ended} ended after {self._index + 1} steps, before it had made "
+                f"{', '.join(missing)}: let it run longer, or ask for fewer --steps or --trace-seconds")
+        self._close(leaving)
 
     def _schedule_rest(self):
         """Names of the passes that are still to come; of the trace also when it was cut short."""
@@ -290,13 +288,16 @@ class Recording:
                     yield "replay"
                 return
 
-    def _close(self):
+    def _close(self, leaving=False):
         if self._settings is not None:
             after = _settings.snapshot()
             changed = sorted(k for k in after.keys() | self._settings.keys()
                              if after.get(k) != self._settings.get(k) and k not in _OF_CONTEXT)
             if changed:
-                self._recorder.diagnostic("warning", "settings_changed", ", ".join(changed)[:600])
+                self._recorder.diagnostic(
+                    "warning", "settings_changed", "the program changed settings while it was recorded, of "
+                    f"which the first values are kept: {', '.join(changed)}")
         self._recorder.flush()
         self.active = False
-        _launcher.done()
+        if not leaving:
+            _launcher.done()

@@ -77,7 +77,7 @@ def _start():
                 state.recording = Recording(state.recorder, state.work)
         except Exception as error:  # noqa: BLE001  the program goes on without us
             if state.recorder is not None:
-                state.recorder.diagnostic("error", "recording_failed", str(error)[:600])
+                state.recorder.failed(error)
     return state.recording
 
 
@@ -121,7 +121,7 @@ def _no_step():
 
 def _at_exit():
     if state.recording is not None and not state.taken:
-        state.recording.finish(whole=False)
+        state.recording.finish(whole=False, leaving=True)
 
 
 def _finish_before_exit():
@@ -135,7 +135,7 @@ def _finish_before_exit():
     def _exit(status):
         with contextlib.suppress(Exception):
             if state.recording is not None:
-                state.recording.finish(whole=False, wait=False)
+                state.recording.finish(whole=False, wait=False, leaving=True)
             if state.recorder is not None:
                 state.recorder.flush()
         leave(status)
@@ -310,7 +310,7 @@ def _quietly(action, module):
     except Exception as error:  # noqa: BLE001
         recorder = _abi.load()
         if recorder is not None:
-            recorder.diagnostic("error", "recording_failed", f"{type(error).__name__}: {error}"[:600])
+            recorder.failed(error)
 
 
 class _Finder:

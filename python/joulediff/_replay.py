@@ -26,6 +26,7 @@ _GRAPH_SECONDS = 4e-3
 _QUEUED = 2
 _SPIN_CYCLES = 2_000_000  # about 1 ms
 _ANSWER_SECONDS = 120
+_LONGEST_SIGNATURE = 300  # in a diagnostic
 
 
 class Lost(Exception):
@@ -248,9 +249,10 @@ class Replay(OperatorMode):
     def begin(self):
         self._wanted = choose(self._operators, self.recorder.operator_seconds)
         if not self._wanted:
-            self.recorder.diagnostic("warning", "no_replay", "the order pass timed no operator")
+            self.recorder.diagnostic("warning", "no_replay",
+                                     "nothing is replayed: the order pass timed no operator")
         if not self._path:
-            self.recorder.diagnostic("note", "no_replay", "no launcher to measure for")
+            self.recorder.diagnostic("note", "no_replay", "nothing is replayed: no launcher is there to measure")
             self._wanted = {}
         if self._wanted and not self._alone():
             self.recorder.diagnostic("note", "replayed_elsewhere",
@@ -276,17 +278,24 @@ class Replay(OperatorMode):
         if self._launcher is not None:
             self._launcher.close()
             for signature in self._wanted:
-                self.recorder.diagnostic("warning", "not_replayed", signature[:400])
+                self._tell_not_replayed(signature, "the replay step did not call it")
         if self._other_shape:
             self.recorder.diagnostic(
                 "note", "replayed_at_another_shape",
                 f"{self._other_shape} operators came with other shapes in the replay step")
 
+    def _tell_not_replayed(self, signature, why):
+        if len(signature) > _LONGEST_SIGNATURE:
+            signature = signature[:_LONGEST_SIGNATURE] + "..."
+        self.recorder.diagnostic("warning", "not_replayed",
+                                 f"{signature} is estimated, as it was not replayed: {why}")
+
     def _guard_launcher(self, function, *args):
         try:
             function(*args)
         except Lost as error:
-            self.recorder.diagnostic("warning", "launcher_lost", str(error))
+            self.recorder.diagnostic("warning", "launcher_lost", "joulediff record answered no more in the replay "
+                                     f"({error}): operators without a replay are estimated")
             self._wanted = {}
 
     def _floor(self):
@@ -339,7 +348,7 @@ class Replay(OperatorMode):
         try:
             self._guard_launcher(self._on_clones, signature, form, function, args, kwargs)
         except RuntimeError as error:  # out of memory, or an operator that refuses clones
-            self.recorder.diagnostic("warning", "not_replayed", f"{signature[:300]}: {error}"[:600])
+            self._tell_not_replayed(signature, str(error))
         finally:
             torch.set_rng_state(random)
             if cuda:

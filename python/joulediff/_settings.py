@@ -131,9 +131,12 @@ _RANKS = {  # as torchrun, Open MPI, MPICH and Slurm say it
 
 
 def process():
-    """The `process` fact: which process of the program this is. Ranks that nobody told are left out."""
+    """The `process` fact: which process of the program this is, in words that are the same whenever the
+    program runs. Ranks that nobody told are left out.
+    """
     result = {"pid": os.getpid(), "parent": os.getppid(), "host": platform.node(),
-              "argv": [str(word) for word in getattr(sys, "argv", [])]}
+              "argv": [str(word) for word in getattr(sys, "argv", [])],
+              "identity": _identity(), "started": _started()}
     for launcher in zip(*_RANKS.values(), strict=True):
         told = {key: os.environ.get(name, "") for key, name in zip(_RANKS, launcher, strict=True)}
         if told["rank"].isdigit():
@@ -144,6 +147,22 @@ def process():
         result["rank"] = distributed.get_rank()
         result["world_size"] = distributed.get_world_size()
     return result
+
+
+def _identity():
+    """How multiprocessing counts: which of its parent's processes this is, after which its parent was."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    current = multiprocessing.current_process() if multiprocessing is not None else None
+    return list(getattr(current, "_identity", ()))
+
+
+def _started():
+    """In ticks since boot; 0: unknown."""
+    try:
+        with open("/proc/self/stat", encoding="utf-8") as stat:
+            return int(stat.read().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _processor():

@@ -56,12 +56,56 @@ def test_a_fork_in_the_middle_of_a_pass(tmp_path):
     by_pid = {s.process()["pid"]: s for s in got if s.steps}
     child = by_pid.pop(int(out))
     [parent] = by_pid.values()
-    assert child.passes() == [0, 1, 2] and "trace" in child.diagnostics()["ended_early"]
+    assert child.passes() == [0, 1, 2] and "trace" in child.diagnostics()["record.ended_early"]
     assert parent.passes() == [0, 1, 2, 2, 2, 0, 0, 3, 3, 3, 4]
     assert child.process()["parent"] == parent.process()["pid"]
     assert "aten.exp.default" in child.operators.values()
     assert "aten.exp.default" not in parent.operators.values()
-    assert "recording_failed" not in parent.diagnostics() | child.diagnostics()
+    assert "record.recording_failed" not in parent.diagnostics() | child.diagnostics()
+
+
+def test_a_worker_says_which_one_it_is(tmp_path):
+    """In words that are the same in every run: the parent's numbers, and the order of the starts."""
+    got, out = run(tmp_path / "a", """
+        import multiprocessing, os, torch
+
+        def work():
+            model = torch.nn.Linear(4, 4)
+            for _ in range(3):
+                model(torch.ones(2, 4))
+
+        context = multiprocessing.get_context("fork")
+        for _ in range(2):
+            worker = context.Process(target=work)
+            worker.start()
+            print(worker.pid)
+            worker.join()
+        if os.fork() == 0:
+            work()
+            os._exit(0)
+        os.wait()
+    """, JOULEDIFF_PASSES="values")
+    facts = {s.process()["pid"]: s.process() for s in got if s.steps}
+    first, second = (facts.pop(int(pid)) for pid in out.split())
+    [forked] = facts.values()
+    assert [f["identity"] for f in (first, second, forked)] == [[1], [2], []]
+    assert first["started"] <= second["started"] <= forked["started"] > 0
+
+
+def test_a_process_that_is_done_says_so_but_for_one_at_its_end(monkeypatch):
+    """One that ends by itself need not be ended by --stop."""
+    told = []
+    monkeypatch.setattr("joulediff._launcher.done", lambda: told.append(1))
+    for leaving, said in ((True, 0), (False, 1)):
+        library = Library()
+        recording = Recording(_abi.Recorder(library))
+        for _ in range(3):
+            recording.step()
+        recording.finish(whole=False, leaving=leaving)
+        assert len(told) == said
+        told.clear()
+        [message] = [f["message"] for topic, f in library.facts if topic == "diagnostic"]
+        assert message.startswith("the program ended" if leaving else "the program's loop ended")
 
 
 def test_a_call_under_capture_is_no_step(monkeypatch):
@@ -146,7 +190,7 @@ def test_one_process_replays_at_a_time(monkeypatch, tmp_path):
     first.end()
     third.begin()
     third.end()
-    told = ["replayed_elsewhere" in library.diagnostics() for library in libraries]
+    told = ["record.replayed_elsewhere" in library.diagnostics() for library in libraries]
     assert told == [False, True, False]
 
 

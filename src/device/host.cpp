@@ -93,6 +93,14 @@ std::optional<std::int64_t> start_of(pid_t pid) {
   return fields[kStart];
 }
 
+// In one line; empty: none, or gone.
+std::string arguments_of(pid_t pid) {
+  std::string line = first_line("/proc/" + std::to_string(pid) + "/cmdline");
+  while (!line.empty() && line.back() == '\0') line.pop_back();
+  std::replace(line.begin(), line.end(), '\0', ' ');  // each ends with one
+  return line;
+}
+
 }  // namespace
 
 void ProcessTree::find_members() {
@@ -129,12 +137,15 @@ Nanoseconds ProcessTree::processor_time() {
 
 std::string command_of(pid_t pid) {
   constexpr std::size_t kLongest = 120;
-  const std::string folder = "/proc/" + std::to_string(pid);
-  std::string line = first_line(folder + "/cmdline");  // arguments end with a zero byte
-  while (!line.empty() && line.back() == '\0') line.pop_back();
-  std::replace(line.begin(), line.end(), '\0', ' ');
-  if (line.empty()) line = first_line(folder + "/comm");
+  std::string line = arguments_of(pid);
+  if (line.empty()) line = first_line("/proc/" + std::to_string(pid) + "/comm");
   return line.size() <= kLongest ? line : line.substr(0, kLongest) + "...";
+}
+
+bool is_pythons_helper(pid_t pid) {
+  const std::string arguments = arguments_of(pid);
+  return arguments.find("from multiprocessing.resource_tracker import main") != arguments.npos ||
+         arguments.find("from multiprocessing.forkserver import main") != arguments.npos;
 }
 
 bool ProcessTree::contains(pid_t pid) {

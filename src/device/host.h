@@ -48,6 +48,10 @@ class ProcessTree {
 // The command line of a process, cut to a line; its name where it has none; empty: it is gone.
 std::string command_of(pid_t pid);
 
+// Whether the process is one that Python's multiprocessing keeps beside the program, and that ends
+// by itself soon after it: the resource tracker, or the fork server.
+bool is_pythons_helper(pid_t pid);
+
 // Processor time of the whole machine, all cores, in nanoseconds since its start: neither idle, nor
 // waiting for a disk, nor taken by a hypervisor.
 std::optional<Nanoseconds> machine_busy_time(const std::string& stat = "/proc/stat");

@@ -173,8 +173,11 @@ std::optional<Check> rail_check(const Places& places) {
   return Check{"rails", Health::good, fmt::format("hwmon: {}", fmt::join(channels, ", ")), ""};
 }
 
-Check kernel_check() {
+Check kernel_check(const Places& places) {
   const char* const chosen = std::getenv("JOULEDIFF_CUPTI");
+  if (chosen == nullptr && access(places.nvidia.c_str(), F_OK) != 0)
+    return {"kernels", Health::partly, "no NVIDIA GPU here, so no kernels; operators are recorded",
+            "record on a machine with an NVIDIA GPU and its driver"};
   const std::vector<std::string> names =
       chosen != nullptr
           ? std::vector<std::string>{chosen}
@@ -300,7 +303,7 @@ std::vector<Check> examine(const Places& places) {
   board_checks(checks);
   checks.push_back(host_check(places));
   if (auto rails = rail_check(places)) checks.push_back(std::move(*rails));
-  checks.push_back(kernel_check());
+  checks.push_back(kernel_check(places));
   checks.push_back(recorder_check());
   checks.push_back(framework_check());
   checks.push_back(ptrace_check(places));

@@ -22,6 +22,7 @@ struct Places {
   std::string powercap = "/sys/class/powercap";
   std::string hwmon = "/sys/class/hwmon";
   std::string proc = "/proc";
+  std::string nvidia = "/dev/nvidiactl";  // its driver
 };
 
 // Reads every meter once or for a fraction of a second; changes nothing. A driver that hangs is

@@ -36,12 +36,13 @@ class Doctor : public testing::Test {
     std::ofstream(root_ / file) << text << "\n";
   }
   Check check(const std::string& what) {
-    for (const Check& one : examine({root_ / "powercap", root_ / "hwmon", root_ / "proc"}))
+    for (const Check& one : examine({root_ / "powercap", root_ / "hwmon", root_ / "proc", driver_}))
       if (one.what == what) return one;
     ADD_FAILURE() << "no check " << what;
     return {};
   }
 
+  std::string driver_ = "/dev/null";
   const fs::path root_ = fs::temp_directory_path() / ("doctor" + std::to_string(getpid()));
 };
 
@@ -101,6 +102,13 @@ TEST_F(Doctor, ALibcuptiThatIsNoneIsSaid) {
   setenv("JOULEDIFF_CUPTI", "/nowhere/libcupti.so", 1);
   EXPECT_EQ(check("kernels").health, Health::missing);
   EXPECT_THAT(check("kernels").remedy, HasSubstr("JOULEDIFF_CUPTI"));
+}
+
+// A libcupti that can be loaded records nothing where there is no device.
+TEST_F(Doctor, WithoutAGpuThereAreNoKernels) {
+  driver_ = "/nowhere";
+  EXPECT_EQ(check("kernels").health, Health::partly);
+  EXPECT_EQ(check("kernels").says, "no NVIDIA GPU here, so no kernels; operators are recorded");
 }
 
 TEST_F(Doctor, PtraceThatIsForbiddenHasACommand) {

@@ -75,9 +75,10 @@ void tell_imperfections(run::Run& run, const Recorded& recorded) {
     diagnose(run, Severity::warning, "record.interrupted",
              fmt::format("the program was interrupted {}; what it had recorded is kept", far));
   else if (launched.stopped)
-    diagnose(
-        run, Severity::note, "record.stopped",
-        fmt::format("the program was ended {}, when its passes were made, as --stop asks", far));
+    diagnose(run, Severity::note, "record.stopped",
+             fmt::format("the program was ended {}, when nothing of it was left to record, as "
+                         "--stop asks",
+                         far));
   else if (launched.exit_status != 0)
     diagnose(run, Severity::warning, "record.program_failed",
              fmt::format("the program ended with status {} {}; what it had recorded is kept",

@@ -30,6 +30,7 @@ constexpr Nanoseconds kIdleBefore = 500 * kMillisecond;  // the device without o
 constexpr Nanoseconds kAfter = 200 * kMillisecond;       // the tick after the program's end
 constexpr Nanoseconds kPatience = 300 * kMillisecond;    // with what is about to end by itself
 constexpr Nanoseconds kJournalPeriod = kSecond;
+constexpr Nanoseconds kLookPeriod = kSecond;  // at the spools of processes that have not said done
 
 // While it lives, processes whose parents have ended become our children.
 class Subreaper {
@@ -196,7 +197,7 @@ class Attendance {
   }
 
   void decide() {
-    if (launch_.stop && !ending_.begun() && passes_are_made()) {
+    if (launch_.stop && !ending_.begun() && nothing_is_left()) {
       launched_.stopped = true;
       ending_.begin({SIGINT, SIGTERM, SIGKILL});
     }
@@ -213,7 +214,8 @@ class Attendance {
     if (stays_since_ == 0) stays_since_ = now();
     if (now() - stays_since_ < (ending_.begun() ? launch_.grace : kPatience)) return;
     for (pid_t pid : stay)
-      launched_.left_behind.push_back(std::to_string(pid) + " (" + device::command_of(pid) + ")");
+      if (!device::is_pythons_helper(pid))
+        launched_.left_behind.push_back(std::to_string(pid) + " (" + device::command_of(pid) + ")");
     ending_.begin({SIGTERM, SIGKILL});
   }
 
@@ -230,9 +232,19 @@ class Attendance {
     return recording.empty() || one_is_unfinished(pids, recording);
   }
 
-  bool passes_are_made() {
-    return !server_.done().empty() &&
-           !one_is_unfinished(tree_.members(), recording_processes(launch_.spool));
+  // To record. Where all that recorded have ended without saying that they are done, so may the
+  // program: it is given the grace.
+  bool nothing_is_left() {
+    const bool one_is_done = !server_.done().empty();
+    if (!one_is_done && now() < next_look_) return false;
+    next_look_ = now() + kLookPeriod;
+    const std::set<pid_t> recording = recording_processes(launch_.spool);
+    if (recording.empty() || one_is_unfinished(tree_.members(), recording)) {
+      nothing_since_ = 0;
+      return false;
+    }
+    if (nothing_since_ == 0) nothing_since_ = now();
+    return one_is_done || now() - nothing_since_ >= launch_.grace;
   }
 
   // To the program's group, and to those that have left it.
@@ -249,7 +261,9 @@ class Attendance {
   device::ProcessTree tree_;
   Ending ending_;
   bool root_has_ended_ = false;
-  Nanoseconds stays_since_ = 0;  // that which nobody waits for; 0: nothing stays
+  Nanoseconds next_look_ = 0;
+  Nanoseconds nothing_since_ = 0;  // is left to record; 0: something is
+  Nanoseconds stays_since_ = 0;    // that which nobody waits for; 0: nothing stays
 };
 
 }  // namespace
@@ -324,6 +338,7 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   launched.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   pause_for(kAfter);
   launched.replay = server->stop();
+  launched.done = server->last_done();
   sampler.end();
   journal.sampled(sampler.fresh());
   launched.diagnostics = sampler.samples().diagnostics();

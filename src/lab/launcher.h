@@ -49,9 +49,10 @@ struct Launched {
   pid_t pid = 0;
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
+  Nanoseconds done = 0;      // when the last process that said so had made its passes; 0: none did
   int exit_status = 0;       // as a shell has it: 128 + the signal that ended it; kUnknownStatus
   bool interrupted = false;  // by Ctrl-C or SIGTERM to us
-  bool stopped = false;      // by us, when its passes were made
+  bool stopped = false;      // by us, when nothing was left to record
   bool cut = false;          // we were killed meanwhile: this is what the journal says
   std::vector<std::string> left_behind;  // what had to be ended after the root: "7 (worker --all)"
   std::vector<run::Series> series;

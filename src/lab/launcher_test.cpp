@@ -198,6 +198,34 @@ TEST_F(Launcher, HelpersThatEndByThemselvesAreNotLeftBehind) {
   EXPECT_TRUE(launched->left_behind.empty());
 }
 
+// Python's own, which a slow machine lets live a little longer.
+TEST_F(Launcher, AResourceTrackerIsNobodyLeftBehind) {
+  const auto launched = run_shell(
+      record_step() + daemon("sleep 2; : from multiprocessing.resource_tracker import main"));
+  ASSERT_TRUE(launched);
+  EXPECT_TRUE(launched->left_behind.empty()) << launched->left_behind.front();
+}
+
+TEST_F(Launcher, StopsAProgramWhoseRecordingProcessesHaveEnded) {
+  Launch plan = plan_of("sh -c '" + record_step() + "'; echo on; sleep 60");
+  plan.stop = true;
+  const auto launched = run(plan);
+  ASSERT_TRUE(launched);
+  EXPECT_TRUE(launched->stopped);
+  EXPECT_EQ(launched->done, 0);
+}
+
+// It ends by itself: to be asked to would only disturb it.
+TEST_F(Launcher, AProgramAtItsEndIsNotStopped) {
+  Launch plan = plan_of("sh -c '" + record_step() + "'; sleep 0.5; exit 4");
+  plan.stop = true;
+  plan.grace = 3 * kSecond;
+  const auto launched = run(plan);
+  ASSERT_TRUE(launched);
+  EXPECT_FALSE(launched->stopped);
+  EXPECT_EQ(launched->exit_status, 4);
+}
+
 TEST_F(Launcher, KeepsAJournalOfWhatItReads) {
   Launch plan = plan_of("sleep 0.1; exit 3");
   plan.facts = R"({"label":"mine"})";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -281,6 +282,27 @@ Status check_given_once(const std::vector<run::Run>& runs) {
   return {};
 }
 
+// Ranks of one launch run at once: there is no time in which recordings made one after the other
+// could be read together.
+Status check_made_at_once(const run::Run& merged) {
+  struct Span {
+    Nanoseconds latest_begin = std::numeric_limits<Nanoseconds>::min();
+    Nanoseconds earliest_end = std::numeric_limits<Nanoseconds>::max();
+  };
+  std::map<std::uint32_t, Span> launches;
+  for (const run::Block& block : merged.blocks) {
+    Span& span = launches[block.order];
+    span.latest_begin = std::max(span.latest_begin, block.begin);
+    span.earliest_end = std::min(span.earliest_end, block.end);
+    if (span.latest_begin >= span.earliest_end)
+      return refuse(fmt::format(
+          "the runs were not recorded at the same time (one began {} after another's end): "
+          "start all ranks at once, each with a joulediff record",
+          format(to_seconds(span.latest_begin - span.earliest_end))));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<run::Run> merge(std::vector<run::Run> ranks) {
@@ -301,6 +323,7 @@ Result<run::Run> merge(std::vector<run::Run> ranks) {
     tell_settings(merged, rank);
     for (const Diagnostic& d : rank.diagnostics) diagnose(merged, d);
   }
+  JD_TRY(check_made_at_once(merged));
   gather_series(merged);
   if (by_wall_time)
     diagnose(

@@ -16,7 +16,7 @@ namespace joulediff::lab {
 // stages), they are added.
 //
 // Errors (bad input): fewer than two runs, other work units or frameworks, files of different pairs
-// or sides, a run that is given twice, clocks that cannot be joined.
+// or sides, a run that is given twice, clocks that cannot be joined, launches that share no time.
 Result<run::Run> merge(std::vector<run::Run> ranks);
 
 }  // namespace joulediff::lab

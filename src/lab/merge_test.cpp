@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lab/clock.h"
 #include "lab/pack.h"
 #include "run/names.h"
 #include "run/run_file.h"
@@ -10,6 +11,7 @@
 namespace joulediff::lab {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -184,6 +186,9 @@ TEST(Merge, RefusesWhatAreNoRanks) {
   other = rank_of(1, "n1", "GPU-b");
   other.manifest.pair = "p";
   EXPECT_THAT(error({first, other}), HasSubstr("another pair"));
+  other = rank_of(1, "n1", "GPU-b", 5 * kSecond);  // on the same machine's clock
+  EXPECT_THAT(error({first, other}),
+              AllOf(HasSubstr("not recorded at the same time"), HasSubstr("5.00 s after")));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <joulediff/record.h>
-#include <tuple>
+#include <utility>
 
 #include "lab/diagnostics.h"
 #include "lab/found_steps.h"
@@ -12,24 +12,10 @@
 #include "lab/order_steps.h"
 #include "lab/pack_process.h"
 #include "lab/pack_program.h"
+#include "lab/workers.h"
 
 namespace joulediff::lab {
 namespace {
-
-// The processes that made steps, the one that says what the program is first: it has operators, is
-// of the lowest rank, and began to step first.
-std::vector<const SpoolContents*> stepping_processes(const std::vector<SpoolContents>& spools) {
-  const auto place = [](const SpoolContents& spool) {
-    std::uint64_t first = ~0ull;
-    for (const spool::Step& step : spool.steps) first = std::min(first, step.begin_ns);
-    return std::tuple(spool.operators.empty(), rank_of(spool).value_or(0), first);
-  };
-  std::vector<const SpoolContents*> all;
-  for (const SpoolContents& spool : spools)
-    if (!spool.steps.empty()) all.push_back(&spool);
-  std::ranges::stable_sort(all, {}, [&](const SpoolContents* spool) { return place(*spool); });
-  return all;
-}
 
 // Where no process marked a step, its kernels tell.
 void find_missing_steps(std::vector<SpoolContents>& spools) {
@@ -43,13 +29,21 @@ bool was_traced(const SpoolContents& spool) {
          spool.steps.end();
 }
 
+// The one that says what the program is: the first of those that got furthest.
+const Worker& leader_of(const std::vector<Worker>& workers) {
+  return *std::ranges::min_element(workers, {}, [](const Worker& worker) {
+    return std::pair(worker.spool->operators.empty(), !was_traced(*worker.spool));
+  });
+}
+
 }  // namespace
 
 Status add_launch(run::Run& run, Recorded recorded) {
   find_missing_steps(recorded.spools);
-  const std::vector<const SpoolContents*> processes = stepping_processes(recorded.spools);
-  if (processes.empty()) return fail(nothing_recorded(recorded));
-  const SpoolContents& leader = *processes.front();
+  const std::vector<Worker> all = workers(recorded.spools);
+  if (all.empty()) return fail(nothing_recorded(recorded));
+  const Worker& leading = leader_of(all);
+  const SpoolContents& leader = *leading.spool;
   if (run.blocks.empty() && leader.operators.empty())
     return fail(ExitCode::bad_input,
                 recorded.launched.exit_status != 0
@@ -58,7 +52,10 @@ Status add_launch(run::Run& run, Recorded recorded) {
                           " before its operators were recorded"
                     : "no operators were recorded: the passes must begin with values, and the "
                       "program must make a step after its first");
-  if (run.blocks.empty()) take_program(run, leader);
+  if (run.blocks.empty()) {
+    take_program(run, leader);
+    if (all.size() > 1) run.manifest.facts[kValuesOfFact] = std::to_string(leading.rank);
+  }
   tell_imperfections(run, recorded);
 
   run::Block launch;
@@ -69,19 +66,20 @@ Status add_launch(run::Run& run, Recorded recorded) {
   launch.exit_status = recorded.launched.stopped ? 0 : recorded.launched.exit_status;
   const std::size_t first = run.blocks.size();
   std::uint64_t others = 0;
-  for (const SpoolContents* process : processes) {
-    const OrderSteps order(run, *process);
+  for (const Worker& worker : all) {
+    const SpoolContents& process = *worker.spool;
+    const OrderSteps order(run, process);
     // Another rank makes the operators of the first; what does not is another program.
-    const bool same_program = rank_of(*process) || 2 * order.strangers() < order.operators();
-    if (process != &leader && (!same_program || (was_traced(leader) && !was_traced(*process)))) {
+    const bool same_program = worker.numbered || 2 * order.strangers() < order.operators();
+    if (&process != &leader && (!same_program || (was_traced(leader) && !was_traced(process)))) {
       ++others;
       continue;
     }
     order.add_strangers(run);
     run::Block block = launch;
-    block.rank = rank_of(*process).value_or(static_cast<std::uint32_t>(run.blocks.size() - first));
-    block.pid = process->pid;
-    add_process(run, block, *process, order);
+    block.rank = worker.rank;
+    block.pid = process.pid;
+    add_process(run, block, process, order);
     run.blocks.push_back(std::move(block));
   }
   run.blocks[first].series = std::move(recorded.launched.series);

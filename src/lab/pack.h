@@ -15,6 +15,8 @@ namespace joulediff::lab {
 // Facts of the manifest by which runs of several machines are put on one clock: the boot that the
 // monotonic clock counts from, and wall time minus monotonic time in nanoseconds.
 inline constexpr const char* kBootFact = "boot";
+inline constexpr const char* kValuesOfFact =
+    "values_of_rank";  // where several processes made steps
 inline constexpr const char* kWallClockFact = "wall_minus_monotonic_ns";
 
 // What one launch left.

@@ -180,18 +180,6 @@ void take_program(run::Run& run, const SpoolContents& spool) {
   Program(run, spool).take();
 }
 
-std::optional<std::uint32_t> rank_of(const SpoolContents& spool) {
-  std::optional<std::uint32_t> rank;
-  for (const SpoolFact& fact : spool.facts) {
-    if (fact.topic != "process") continue;
-    const json object = parse(fact.json);
-    if (!object.is_object()) continue;
-    const auto told = number<std::int64_t>(object, "rank");
-    if (told && std::in_range<std::uint32_t>(*told)) rank = static_cast<std::uint32_t>(*told);
-  }
-  return rank;
-}
-
 void take_diagnostics(run::Run& run, const SpoolContents& spool) {
   for (const SpoolFact& fact : spool.facts) {
     if (fact.topic != "diagnostic") continue;

@@ -1,9 +1,6 @@
 // The part of a spool that says what the program is: its facts and the operators of its step.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "lab/spool_contents.h"
 #include "run/model.h"
 
@@ -11,9 +8,6 @@ namespace joulediff::lab {
 
 // Operators, tensors, stacks, signatures, settings and manifest of the values pass.
 void take_program(run::Run& run, const SpoolContents& spool);
-
-// The rank that a process of several told (its fact `process`); none: nobody numbered it.
-std::optional<std::uint32_t> rank_of(const SpoolContents& spool);
 
 // The facts of topic `diagnostic`, which every block may have.
 void take_diagnostics(run::Run& run, const SpoolContents& spool);

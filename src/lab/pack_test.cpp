@@ -289,6 +289,40 @@ TEST(Pack, RanksOfALaunchAreBlocksOfOneOrder) {
   EXPECT_EQ(run.blocks[1].order_kernels.op[1], run::OperatorId(1));
 }
 
+// Which of two workers is ready first is chance: the values are those of the one that was made
+// first.
+TEST(Pack, WhoSaysWhatTheProgramIsDoesNotDependOnWhoIsFirst) {
+  for (const bool first_is_early : {true, false}) {
+    Spool first = program(), second = program();
+    first.fact("process", R"({"pid":9,"identity":[1]})");
+    second.fact("process", R"({"pid":4,"identity":[2]})")
+        .fact("setting", R"({"key":"c","value":"3"})");
+    order_pass(first, {"addmm", "gelu"})
+        .step(JD_TRACE, 9, first_is_early ? 1 : 1'000'000, 2'000'000);
+    order_pass(second, {"addmm", "gelu"}).step(JD_TRACE, 9, 1000, 2'000'000);
+    run::Run run;
+    ASSERT_TRUE(add_launch(run, recorded({second.contents(4), first.contents(9)})));
+    ASSERT_EQ(run.blocks.size(), 2u);
+    EXPECT_EQ(run.blocks[0].pid, 9u);
+    EXPECT_EQ(run.blocks[1].rank, 1u);
+    EXPECT_EQ(run.settings.size(), 2u);
+    EXPECT_EQ(run.manifest.facts.at(kValuesOfFact), "0");
+  }
+}
+
+// Another worker's values are not those of the first: which one's they are is kept.
+TEST(Pack, AWorkerWithoutValuesLeavesThemToTheNext) {
+  Spool first, second = program();
+  first.fact("process", R"({"identity":[1]})");
+  second.fact("process", R"({"identity":[2]})");
+  order_pass(first, {"addmm", "gelu"});
+  order_pass(second, {"addmm", "gelu"});
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({first.contents(4), second.contents(9)})));
+  EXPECT_EQ(run.blocks.size(), 2u);
+  EXPECT_EQ(run.manifest.facts.at(kValuesOfFact), "1");
+}
+
 TEST(Pack, LaterBlocksTakeTheIdsOfTheFirst) {
   Spool first = program();
   order_pass(first, {"addmm", "gelu"});

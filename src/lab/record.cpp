@@ -18,6 +18,7 @@
 #include "base/format.h"
 #include "base/progress.h"
 #include "device/host.h"
+#include "lab/budget.h"
 #include "lab/clock.h"
 #include "lab/diagnostics.h"
 #include "lab/journal.h"
@@ -170,6 +171,7 @@ class Recording {
 
     const ReplayJudge::Tally tally = launched.replay;
     costs_[side] = now() - block_begin - tally.spent;
+    spent_.add(launched);
     recorded.replay.planned += tally.planned;
     recorded.replay.measured += tally.measured;
     recorded.replay.cut += tally.cut;
@@ -270,19 +272,15 @@ class Recording {
                fmt::format("the program ran on {}, which no meter watched: show it the board "
                            "that it uses with CUDA_VISIBLE_DEVICES",
                            manifest.device_uuid));
-    if (left() < 0)
-      diagnose(
-          recorded.run, Severity::note, "record.over_budget",
-          fmt::format("recording took {}, over its budget of {}: what {} processes do before "
-                      "their replay alone took that long; give fewer --trace-seconds or a "
-                      "longer --budget",
-                      format(to_seconds(now() - begin_)), format(options_.budget), order_.size()));
-    if (recorded.replay.cut > 0)
-      diagnose(recorded.run, Severity::note, "record.budget",
-               fmt::format("replays cut short by the budget of {}, of {}: their intervals are "
-                           "wider; give a longer --budget for narrower ones",
-                           format(options_.budget), recorded.replay.planned),
-               recorded.replay.cut);
+    const Budget budget{budget_, options_.stop};
+    if (auto over = over_budget(budget, now() - begin_, spent_)) diagnose(recorded.run, *over);
+    if (auto cut = replays_cut(budget, recorded.replay)) diagnose(recorded.run, *cut);
+    for (std::size_t other = 0; other < report_.sides.size(); ++other)
+      if (report_.sides[other].run.blocks.empty())
+        diagnose(recorded.run, Severity::warning, "record.other_side_missing",
+                 fmt::format("{} is not written, as the recording was interrupted before {} had "
+                             "recorded a step: record the pair again to compare the two",
+                             report_.sides[other].output, other == 0 ? "A" : "B"));
   }
 
   Result<RecordReport> write() {
@@ -317,7 +315,8 @@ class Recording {
   const std::string pair_ = random_id();
   const Signals signals_;
   std::vector<SpoolFolder> folders_;  // of each side
-  std::vector<Nanoseconds> costs_;    // of a side's last block, without replay; -1: not known
+  Spent spent_;
+  std::vector<Nanoseconds> costs_;  // of a side's last block, without replay; -1: not known
   Progress progress_;
   RecordReport report_;
 };

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "lab/clock.h"
+
 namespace joulediff::lab {
 namespace {
 
@@ -43,6 +45,7 @@ bool ReplayServer::talk(Connection& connection) {
     if (line == "done") {
       const std::scoped_lock lock(mutex_);
       done_.insert(peer_of(connection.socket));
+      last_done_ = now();
       continue;
     }
     std::string answer = connection.judge.answer(line);
@@ -57,6 +60,11 @@ bool ReplayServer::talk(Connection& connection) {
 std::set<pid_t> ReplayServer::done() const {
   const std::scoped_lock lock(mutex_);
   return done_;
+}
+
+Nanoseconds ReplayServer::last_done() const {
+  const std::scoped_lock lock(mutex_);
+  return last_done_;
 }
 
 Result<std::unique_ptr<ReplayServer>> ReplayServer::open(MakeJudge make_judge) {

@@ -29,6 +29,8 @@ class ReplayServer {
 
   // The processes that have said `done`.
   std::set<pid_t> done() const;
+  // When the last of them did; 0: none has.
+  Nanoseconds last_done() const;
 
   // Ends serving. What was planned, measured and cut over all connections.
   ReplayJudge::Tally stop();
@@ -46,6 +48,7 @@ class ReplayServer {
   ReplayJudge::Tally tally_;  // written by the thread, read after it has ended
   mutable std::mutex mutex_;  // over what follows
   std::set<pid_t> done_;
+  Nanoseconds last_done_ = 0;
   std::jthread thread_;
 };
 

@@ -26,12 +26,15 @@ void tell(const char* severity, const char* rule, const std::string& message) {
 
 void Replay::begin() {
   auto chosen = costliest(operators_, jd_operator_seconds);
-  if (chosen.empty()) tell("warning", "no_replay", "the order pass timed no operator");
+  if (chosen.empty())
+    tell("warning", "no_replay", "nothing is replayed: the order pass timed no operator");
   if (chosen.empty()) return;
   const char* const path = Launcher::path();
-  if (path == nullptr) return tell("note", "no_replay", "no launcher to measure for");
+  if (path == nullptr)
+    return tell("note", "no_replay", "nothing is replayed: no launcher is there to measure");
   if (!launcher_.connect())
-    return tell("warning", "launcher_lost", std::string("no answer at ") + path);
+    return tell("warning", "launcher_lost",
+                std::string("nothing is replayed: joulediff record does not answer at ") + path);
   const std::uint64_t floors = memory().spins() ? 2 : 1;
   const std::uint64_t room = launcher_.plan(chosen.size() + floors);
   chosen.resize(std::min<std::uint64_t>(chosen.size(), room > floors ? room - floors : 0));
@@ -113,9 +116,14 @@ void Replay::measure(const std::string& signature, double seconds,
 
 void Replay::end() {
   if (launcher_.lost() && number_ > 0)
-    return tell("warning", "launcher_lost", "the launcher answered no more in replay");
+    return tell("warning", "launcher_lost",
+                "joulediff record answered no more in the replay: operators without a replay are "
+                "estimated");
   for (const auto& [signature, index] : wanted_)
-    tell("warning", "not_replayed", signature.substr(0, kLongestSignature));
+    tell("warning", "not_replayed",
+         (signature.size() > kLongestSignature ? signature.substr(0, kLongestSignature) + "..."
+                                               : signature) +
+             " is estimated, as it was not replayed: the replay step did not call it");
   if (other_shape_ > 0)
     tell("note", "replayed_at_another_shape",
          std::to_string(other_shape_) + " operators came with other shapes in the replay step");

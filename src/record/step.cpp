@@ -210,7 +210,9 @@ void Stepper::guarded(Body body) noexcept {
   } catch (const std::exception& error) {
     off_ = true;
     pass_.store(kNoPass, std::memory_order_relaxed);
-    tell("error", "recording_failed", error.what());
+    tell("error", "recording_failed",
+         std::string("the recorder made a mistake, and records no more in this process: ") +
+             error.what());
     if (Launcher launcher; launcher.connect()) launcher.done();
   }
 }
@@ -225,8 +227,8 @@ void Stepper::finish() {
   if (entered_ != kNoPass) leave();
   if (!missing.empty())
     tell("warning", "ended_early",
-         "the program ended after " + std::to_string(step_) + " steps, before: " + missing +
-             "; let it run longer, or ask for fewer --steps or --trace-seconds");
+         "the program ended after " + std::to_string(step_) + " steps, before it had made " +
+             missing + ": let it run longer, or ask for fewer --steps or --trace-seconds");
   off_ = true;
   jd_flush();
 }

@@ -68,7 +68,7 @@ tl::unexpected<Error> not_a_run(std::string_view bytes) {
   if (bytes.starts_with("JDSPOOL")) {
     return bad("it is a recorder's spool, not a finished run; record the program again");
   }
-  return bad("it is not a Joulediff run; record one, or import a foreign trace");
+  return bad("it is not a Joulediff run; joulediff record makes one");
 }
 
 struct Unsealed {

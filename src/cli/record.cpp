@@ -218,7 +218,8 @@ std::string as_text(const lab::RecordReport& report) {
   for (const lab::RecordedSide& side : report.sides) {
     const run::Run& run = side.run;
     add("{}: {} on {}, {} processes\n", printable(side.output), printable(run.manifest.label),
-        printable(run.manifest.device), run.blocks.size());
+        run.manifest.device.empty() ? "an unknown device" : printable(run.manifest.device),
+        run.blocks.size());
     add("  {} operators, {} tensors; {} steps traced; {} of {} replays to 2 %, {} cut short\n",
         format_count(run.operators.size()), format_count(run.tensors.size()),
         format_count(steps_of(run, run::Pass::trace)), side.replay.measured, side.replay.planned,

@@ -68,8 +68,8 @@ void tell_imperfections(run::Run& run, const Recorded& recorded) {
   if (launched.cut)
     diagnose(
         run, Severity::warning, "record.cut",
-        fmt::format("the recording was killed {} into its process {}, {}; what was recorded "
-                    "until then is kept",
+        fmt::format("the recording was killed, or its file could not be written on, {} into its "
+                    "process {}, {}; what was recorded until then is kept",
                     format(to_seconds(launched.end - launched.begin)), recorded.order + 1, far));
   else if (launched.interrupted)
     diagnose(run, Severity::warning, "record.interrupted",

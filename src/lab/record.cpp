@@ -127,11 +127,17 @@ class Recording {
     recorded.replay.cut += tally.cut;
     recorded.replay.spent += tally.spent;
     report_.interrupted = launched.interrupted || signals_.take_request();
+    if (!fs::exists(plan.spool))
+      return fail(ExitCode::environment,
+                  "the folder of spools " + plan.spool.string() +
+                      " was removed while the program ran: leave it alone until the run file is "
+                      "there, and record it again");
     const Diagnostics of_meters = std::move(launched.diagnostics);
     Recorded left_behind;
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(plan.spool.string(), left_behind.strangers);
     left_behind.order = block;
+    left_behind.region = options_.settings.region;
     JD_TRY(add_launch(recorded.run, std::move(left_behind)));
     for (const Diagnostic& each : of_meters) diagnose(recorded.run, each);
     return {};

@@ -133,8 +133,12 @@ Result<SpoolFolder> SpoolFolder::make(const std::string& output) {
     return fail(ExitCode::usage, still_recorded(output, other->folder));
   std::error_code error;
   if (!fs::create_directory(path, error))
-    return fail(ExitCode::environment, "cannot make the folder " + path.string() + ": " +
-                                           (error ? error.message() : "it exists; remove it"));
+    return fail(ExitCode::environment,
+                "cannot make the folder " + path.string() + ": " +
+                    (!error ? "it exists; remove it"
+                            : error.message() + (error == std::errc::filename_too_long
+                                                     ? "; give a shorter -o"
+                                                     : "; give another -o")));
   return SpoolFolder(path, lock(path));
 }
 

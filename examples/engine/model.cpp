@@ -1,7 +1,7 @@
 #include "model.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 
 #include <climits>
 
@@ -17,18 +17,19 @@ Model::Model(const Safetensors& file, int heads, Wasteful wasteful, const Record
   const auto& embedding = file.shape(prefix + "wte.weight");
   const auto& places = file.shape(prefix + "wpe.weight");
   if (embedding.size() != 2 || places.size() != 2 || std::max(embedding[0], places[0]) > INT_MAX ||
-      embedding[1] < 1 || embedding[1] > 1 << 16)
-    throw FileError("the embeddings are no matrices: the file holds no GPT-2");
+      std::min(embedding[0], places[0]) < 1 || embedding[1] < 1 || embedding[1] > 1 << 16)
+    file.fail("the embeddings are no matrices, or empty: it holds no GPT-2");
   width_ = static_cast<int>(embedding[1]);
-  const std::string said = file.metadata("n_head");
-  heads_ = heads > 0 ? heads : !said.empty() ? std::atoi(said.c_str()) : std::max(1, width_ / 64);
-  if (heads_ < 1 || width_ % heads_ != 0)
-    throw FileError(std::to_string(heads_) + " heads do not divide a width of " +
-                    std::to_string(width_) + ": give --heads");
+  heads_ = heads > 0 ? heads : heads_of(file);
+  if (width_ % heads_ != 0)
+    file.fail(std::to_string(heads_) + " heads do not divide a width of " + std::to_string(width_) +
+              ": give --heads");
 
   wte_ = weight(prefix + "wte.weight", static_cast<int>(embedding[0]), width_);
   wpe_ = weight(prefix + "wpe.weight", static_cast<int>(places[0]), width_);
-  for (int i = 0; file.has(prefix + "h." + std::to_string(i) + ".ln_1.weight"); ++i) {
+  const int layers = file.count_of(prefix + "h.");
+  if (layers == 0) file.fail("it has no layer " + prefix + "h.0: it holds no GPT-2");
+  for (int i = 0; i < layers; ++i) {
     const std::string name = prefix + "h." + std::to_string(i) + ".";
     layers_.push_back({norm_weights(name + "ln_1"), norm_weights(name + "ln_2"),
                        linear_weights(name + "attn.c_attn", width_, 3 * width_),
@@ -54,6 +55,17 @@ Model::Model(const Safetensors& file, int heads, Wasteful wasteful, const Record
     piece_ = matrix(longest(), 4 * width_);
     other_piece_ = matrix(longest(), 4 * width_);
   }
+}
+
+int Model::heads_of(const Safetensors& file) const {
+  constexpr int kSize = 64;  // of a head, as all GPT-2 have it
+  const std::string said = file.metadata("n_head");
+  if (said.empty()) return std::max(1, width_ / kSize);
+  int heads = 0;
+  const auto [rest, error] = std::from_chars(said.data(), said.data() + said.size(), heads);
+  if (error != std::errc() || rest != said.data() + said.size() || heads < 1)
+    file.fail("its n_head \"" + said + "\" is no number of heads: give --heads");
+  return heads;
 }
 
 Model::~Model() {

@@ -55,6 +55,7 @@ class Model {
   void linear(const Scope& scope, Matrix out, Matrix x, const Linear& linear,
               std::source_location at = std::source_location::current());
   void gelu(const Scope& scope, Matrix x);
+  int heads_of(const Safetensors& file) const;
 
   const Safetensors& file_;
   const Operators ops_;

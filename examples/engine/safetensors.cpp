@@ -1,12 +1,16 @@
 #include "safetensors.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <filesystem>
 
 namespace engine {
 namespace {
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;
+constexpr int kMostParts = 100'000;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // elements and bytes
 
 std::string text(const std::vector<std::int64_t>& shape) {
@@ -17,6 +21,25 @@ std::string text(const std::vector<std::int64_t>& shape) {
   }
   out += ']';
   return out;
+}
+
+// A name in a file may hold anything; a terminal gets plain text.
+std::string printable(std::string text) {
+  for (char& c : text)
+    if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte >= 0x7f) c = '?';
+  return text;
+}
+
+std::FILE* opened(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  const bool special = !error && !std::filesystem::is_regular_file(status) &&
+                       status.type() != std::filesystem::file_type::not_found;
+  if (special)
+    throw FileError(path + (std::filesystem::is_directory(status)
+                                ? ": it is a directory: give the file in it"
+                                : ": it is no regular file"));
+  return std::fopen(path.c_str(), "rb");
 }
 
 }  // namespace
@@ -100,8 +123,7 @@ class Safetensors::Header {
   std::size_t at_ = 0;
 };
 
-Safetensors::Safetensors(const std::string& path)
-    : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+Safetensors::Safetensors(const std::string& path) : path_(path), file_(opened(path)) {
   if (!file_) fail(std::strerror(errno));
   if (std::fseek(file_.get(), 0, SEEK_END) != 0) fail("it is no regular file");
   const long size = std::ftell(file_.get());
@@ -144,7 +166,7 @@ Safetensors::Safetensors(const std::string& path)
 }
 
 void Safetensors::fail(const std::string& what) const {
-  throw FileError(path_ + ": " + what);
+  throw FileError(path_ + ": " + printable(what));
 }
 
 void Safetensors::check(const std::string& name, const Entry& entry) const {
@@ -181,6 +203,20 @@ std::vector<float> Safetensors::read(const std::string& name,
       std::fread(values.data(), sizeof(float), values.size(), file_.get()) != values.size())
     fail(name + " cannot be read");
   return values;
+}
+
+int Safetensors::count_of(const std::string& prefix) const {
+  int count = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (name.rfind(prefix, 0) != 0) continue;
+    const char* const begin = name.data() + prefix.size();
+    const char* const end = name.data() + name.size();
+    int index = 0;
+    const auto [rest, error] = std::from_chars(begin, end, index);
+    if (error == std::errc() && rest != end && *rest == '.' && index >= 0 && index < kMostParts)
+      count = std::max(count, index + 1);
+  }
+  return count;
 }
 
 std::string Safetensors::metadata(const std::string& key) const {

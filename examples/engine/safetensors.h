@@ -26,6 +26,12 @@ class Safetensors {
   std::vector<float> read(const std::string& name, const std::vector<std::int64_t>& shape) const;
   // What the file says of itself; empty where it says nothing.
   std::string metadata(const std::string& key) const;
+  // One more than the largest N of its tensors PREFIX + N + ".": how many parts a model should
+  // have.
+  int count_of(const std::string& prefix) const;
+
+  // Throws a FileError that names the file.
+  [[noreturn]] void fail(const std::string& what) const;
 
  private:
   struct Entry {
@@ -38,7 +44,6 @@ class Safetensors {
   };
   class Header;
 
-  [[noreturn]] void fail(const std::string& what) const;
   const Entry& entry(const std::string& name) const;
   void check(const std::string& name, const Entry& entry) const;
 

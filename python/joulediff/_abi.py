@@ -3,6 +3,7 @@
 Nothing here raises once the library is loaded: the recorder is noexcept and switches itself off.
 """
 
+import atexit
 import ctypes
 import functools
 import json
@@ -122,4 +123,8 @@ def load():
     except (OSError, AttributeError) as error:
         _tell(f"cannot load {path}: {error}; this process is not recorded")
         return None
-    return recorder if recorder.active() == ABI else None
+    if recorder.active() != ABI:
+        return None
+    # Ctrl-C, and --stop, end Python by the signal itself: no exit handler of C runs then.
+    atexit.register(recorder.flush)
+    return recorder

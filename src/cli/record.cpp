@@ -59,6 +59,20 @@ std::optional<Seconds> duration(const std::string& text) {
   return Seconds(value);
 }
 
+// "module.sub:Class.method".
+bool is_region(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto is_dotted = [](const std::string& names) {
+    const std::vector<std::string> parts = CLI::detail::split(names, '.');
+    return !names.empty() && !names.ends_with('.') &&
+           std::ranges::all_of(parts, [](const std::string& part) {
+             return !part.empty() && part.find_first_of(": \t/\\()[]") == std::string::npos;
+           });
+  };
+  return colon != std::string::npos && is_dotted(text.substr(0, colon)) &&
+         is_dotted(text.substr(colon + 1));
+}
+
 // "token:8192".
 std::optional<run::Work> work_of(const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -106,6 +120,9 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
   } else {
     options.sides.push_back({given.output, command});
   }
+  for (const lab::RecordSide& side : options.sides)
+    if (side.command.front().empty())
+      return usage("the name of the program after -- is empty: write its command there");
   options.blocks = given.blocks != 0 ? given.blocks : pair ? 4 : 2;
   if (pair && options.blocks % 2 != 0)
     return usage("--blocks of a pair is even, so that both sides have as many");
@@ -122,6 +139,9 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
     return usage("--trace-seconds is a number of seconds, of a day at most");
   if (!known_passes(given.passes))
     return usage("--passes " + given.passes + " is not a list out of values,order,trace,replay");
+  if (!given.region.empty() && !is_region(given.region))
+    return usage("--region " + given.region +
+                 " is not module:qualname, as in --region model:GPT.forward");
   options.settings = {given.region, given.steps, given.trace_seconds, given.passes};
   options.label = given.label;
   options.stop = given.stop;

@@ -1,12 +1,13 @@
 #include "device/external.h"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -17,60 +18,14 @@
 
 #include <fmt/format.h>
 
+#include "device/meter_text.h"
+
 extern char** environ;
 
 namespace joulediff::device {
 namespace {
 
-constexpr double kMostWatts = 1e9;
 constexpr std::size_t kLongestLine = 4096;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r\"";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
-
-std::optional<double> number(std::string_view text) {
-  double value = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || rest != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
-}
-
-// Unix time in seconds; larger numbers are milliseconds, microseconds or nanoseconds.
-std::optional<Nanoseconds> unix_time(std::string_view text) {
-  constexpr double kLargestSeconds = 1e11;  // the year 5138
-  auto time = number(text);
-  if (!time || *time <= 0) return std::nullopt;
-  double unit = 1e9;
-  while (*time * unit >= kLargestSeconds * 1e9 && unit > 1) unit /= 1e3;
-  if (*time * unit >= kLargestSeconds * 1e9) return std::nullopt;
-  // Whole and broken seconds apart, since a double does not hold nanoseconds of our time.
-  const double whole = std::floor(*time);
-  return static_cast<Nanoseconds>(whole) * static_cast<Nanoseconds>(unit) +
-         std::llround((*time - whole) * unit);
-}
-
-std::optional<MeterSample> sample(std::string_view time, std::string_view watts,
-                                  std::string_view channel) {
-  const auto when = unix_time(time);
-  const auto power = number(watts);
-  if (!when || !power || *power < 0 || *power > kMostWatts) return std::nullopt;
-  return MeterSample{*when, std::llround(*power * 1e3), std::string(channel)};
-}
-
-std::vector<std::string_view> split(std::string_view line, std::string_view separators) {
-  std::vector<std::string_view> fields;
-  while (true) {
-    const std::size_t end = line.find_first_of(separators);
-    fields.push_back(trimmed(line.substr(0, end)));
-    if (end == std::string_view::npos) return fields;
-    line.remove_prefix(end + 1);
-  }
-}
 
 // Waits until `pid` has ended, for as long as `patience`; its status, or none.
 std::optional<int> wait_for(pid_t pid, Nanoseconds patience) {
@@ -84,25 +39,35 @@ std::optional<int> wait_for(pid_t pid, Nanoseconds patience) {
   }
 }
 
-struct Columns {
-  std::size_t time = 0, watts = 1, channel = 2;
-};
+// Whether a process's environment has `entry`.
+bool has(const std::string& environment, const std::string& entry) {
+  const std::string all = '\0' + environment;
+  return all.find('\0' + entry + '\0') != std::string::npos;
+}
 
-// By the names of a header; none where the line is no header.
-std::optional<Columns> header(const std::vector<std::string_view>& fields) {
-  constexpr std::array kTime{"time", "timestamp", "unix_seconds", "unix", "seconds", "t"};
-  constexpr std::array kWatts{"watts", "watt", "power", "power_w", "w"};
-  constexpr std::array kChannel{"channel", "name", "sensor", "outlet"};
-  std::optional<std::size_t> time, watts, channel;
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    std::string name(fields[i].substr(0, fields[i].find_first_of(" [(")));
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (!time && std::ranges::find(kTime, name) != kTime.end()) time = i;
-    if (!watts && std::ranges::find(kWatts, name) != kWatts.end()) watts = i;
-    if (!channel && std::ranges::find(kChannel, name) != kChannel.end()) channel = i;
+// Ends every process with `entry` in its environment, until there is none: a child that made a
+// session of its own is not in its parent's group.
+void kill_marked(const std::string& entry) {
+  constexpr int kRounds = 10;
+  bool found = true;
+  for (int round = 0; found && round < kRounds; ++round) {
+    found = false;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
+         it.increment(error)) {
+      const pid_t pid = std::atoi(it->path().filename().c_str());
+      if (pid <= 0) continue;
+      std::ifstream file(it->path() / "environ", std::ios::binary);
+      const std::string environment{std::istreambuf_iterator<char>(file), {}};
+      if (has(environment, entry) && kill(pid, SIGKILL) == 0) {
+        waitpid(pid, nullptr, WNOHANG);
+        found = true;
+      }
+    }
+    if (!found) return;
+    const timespec pause{0, 5'000'000};
+    nanosleep(&pause, nullptr);
   }
-  if (!time || !watts) return std::nullopt;
-  return Columns{*time, *watts, channel.value_or(fields.size())};
 }
 
 }  // namespace
@@ -115,7 +80,10 @@ std::optional<MeterSample> meter_line(std::string_view line) {
   const std::size_t after_watts = rest.find_first_of(" \t");
   const std::string_view channel =
       after_watts == std::string_view::npos ? "" : trimmed(rest.substr(after_watts));
-  return sample(line.substr(0, after_time), rest.substr(0, after_watts), channel);
+  const auto time = unix_time(line.substr(0, after_time));
+  const auto milliwatts = power(rest.substr(0, after_watts));
+  if (!time || !milliwatts) return std::nullopt;
+  return MeterSample{*time, *milliwatts, std::string(channel)};
 }
 
 Result<MeterProgram> MeterProgram::start(const std::string& command) {
@@ -137,8 +105,13 @@ Result<MeterProgram> MeterProgram::start(const std::string& command) {
   std::string shell = "sh", option = "-c", text = command;
   std::array<char*, 4> arguments{shell.data(), option.data(), text.data(), nullptr};
   pid_t pid = -1;
+  static std::atomic<int> started = 0;
+  std::string mark = fmt::format("JOULEDIFF_METER={}.{}", getpid(), ++started);
+  std::vector<char*> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) environment.push_back(*entry);
+  environment.insert(environment.end(), {mark.data(), nullptr});
   const int trouble =
-      posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments.data(), environ);
+      posix_spawn(&pid, "/bin/sh", &actions, &attributes, arguments.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   close(ends[1]);
@@ -148,11 +121,12 @@ Result<MeterProgram> MeterProgram::start(const std::string& command) {
                 fmt::format("cannot start the meter {}: {}", command, std::strerror(trouble)));
   }
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return MeterProgram(command, pid, ends[0]);
+  return MeterProgram(command, std::move(mark), pid, ends[0]);
 }
 
 MeterProgram::MeterProgram(MeterProgram&& other) noexcept
     : command_(std::move(other.command_)),
+      mark_(std::move(other.mark_)),
       pid_(std::exchange(other.pid_, -1)),
       output_(std::exchange(other.output_, -1)),
       rest_(std::move(other.rest_)),
@@ -223,6 +197,7 @@ std::vector<MeterSample> MeterProgram::stop() {
     pid_ = -1;
     for (MeterSample& late : lines()) samples.push_back(std::move(late));
   }
+  kill_marked(mark_);
   close(std::exchange(output_, -1));
   return samples;
 }
@@ -250,40 +225,6 @@ Diagnostics MeterProgram::notes() const {
                                  command_, first_garbage_),
                      garbage_});
   return notes;
-}
-
-Result<MeterFile> read_meter_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file)
-    return fail(ExitCode::environment,
-                fmt::format("cannot read the meter's file {}: {}", path, std::strerror(errno)));
-  MeterFile result;
-  Columns columns;
-  bool first = true;
-  for (std::string line; std::getline(file, line);) {
-    if (trimmed(line).empty() || line.starts_with('#')) continue;
-    const std::string_view separators = line.find_first_of(",;") == std::string::npos ? "\t" : ",;";
-    const auto fields = split(line, separators);
-    const auto named = first ? header(fields) : std::nullopt;
-    first = false;
-    if (named) {
-      columns = *named;
-      continue;
-    }
-    const auto field = [&](std::size_t i) {
-      return i < fields.size() ? fields[i] : std::string_view();
-    };
-    if (auto reading = sample(field(columns.time), field(columns.watts), field(columns.channel)))
-      result.samples.push_back(std::move(*reading));
-    else
-      ++result.garbage;
-  }
-  if (result.samples.empty())
-    return fail(ExitCode::bad_input,
-                fmt::format("{} holds no readings: it should have columns time (unix seconds), "
-                            "watts and, if there are several, channel",
-                            path));
-  return result;
 }
 
 }  // namespace joulediff::device

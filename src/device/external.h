@@ -1,5 +1,5 @@
 // Meters outside the machine, or that only another program can read: a program that prints a line
-// for each reading, or a CSV file that is there after the run.
+// for each reading. For a file that is there after the run: meter_file.h.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct MeterSample {
 std::optional<MeterSample> meter_line(std::string_view line);
 
 // A program that prints such lines, at any pace. It runs in a process group of its own, with our
-// stderr, and is ended with its group.
+// stderr, and is ended with its group and whoever has left that.
 class MeterProgram {
  public:
   // `command` is the shell's.
@@ -45,11 +45,12 @@ class MeterProgram {
   Diagnostics notes() const;
 
  private:
-  MeterProgram(std::string command, pid_t pid, int output)
-      : command_(std::move(command)), pid_(pid), output_(output) {}
+  MeterProgram(std::string command, std::string mark, pid_t pid, int output)
+      : command_(std::move(command)), mark_(std::move(mark)), pid_(pid), output_(output) {}
   std::vector<MeterSample> lines();
 
   std::string command_;
+  std::string mark_;  // in the environment of all its processes
   pid_t pid_ = -1;
   int output_ = -1;
   std::string rest_;  // of a line that has not come whole
@@ -59,13 +60,5 @@ class MeterProgram {
   std::uint64_t readings_ = 0, garbage_ = 0;
   std::string first_garbage_;
 };
-
-// A CSV file of readings: columns by the names of its header (time, watts, channel and their like),
-// else in this order. Times are unix time in seconds, or in ms, us or ns where they are that large.
-struct MeterFile {
-  std::vector<MeterSample> samples;
-  std::uint64_t garbage = 0;  // lines that are no reading
-};
-Result<MeterFile> read_meter_file(const std::string& path);
 
 }  // namespace joulediff::device

@@ -95,52 +95,29 @@ TEST(MeterProgram, OneThatSaysNothingIsNot0W) {
   EXPECT_EQ(meter->notes()[0].rule, "record.meter_silent");
 }
 
+TEST(MeterProgram, AChildInASessionOfItsOwnIsEndedToo) {
+  for (const char* end : {"exit", "while :; do sleep 0.01; done"}) {
+    auto meter = MeterProgram::start("setsid sleep 100 & sleep 0.1; echo 1700000000 $!; " +
+                                     std::string(end));
+    ASSERT_TRUE(meter);
+    const auto samples = take(*meter, 1);
+    ASSERT_THAT(samples, SizeIs(1));
+    const auto sleeper = static_cast<pid_t>(samples[0].milliwatts / 1000);
+    meter->stop();
+    for (int i = 0; i < 200 && kill(sleeper, 0) == 0; ++i) usleep(5000);
+    std::ifstream stat("/proc/" + std::to_string(sleeper) + "/stat");
+    std::string pid, name, state = "Z";
+    stat >> pid >> name >> state;
+    EXPECT_EQ(state, "Z") << end;
+  }
+}
+
 TEST(MeterProgram, OneThatDoesNotStopIsKilled) {
   auto meter = MeterProgram::start("trap '' TERM; echo 1700000000 1; while :; do sleep 0.01; done");
   ASSERT_TRUE(meter);
   EXPECT_THAT(take(*meter, 1), SizeIs(1));
   meter->stop();
   EXPECT_THAT(meter->notes(), IsEmpty());
-}
-
-class MeterCsv : public testing::Test {
- protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-  Result<MeterFile> read(const std::string& text) {
-    std::ofstream(path_) << text;
-    return read_meter_file(path_);
-  }
-  std::string path_ = std::filesystem::temp_directory_path() / ("m" + std::to_string(getpid()));
-};
-
-TEST_F(MeterCsv, ColumnsAreFoundByName) {
-  const auto file = read("Channel;Volts;Power (W);Timestamp\nA;230;12.5;1700000000.5\nB;1;2;x\n");
-  ASSERT_TRUE(file);
-  ASSERT_THAT(file->samples, SizeIs(1));
-  EXPECT_EQ(file->samples[0].realtime, 1'700'000'000'500'000'000);
-  EXPECT_EQ(file->samples[0].milliwatts, 12'500);
-  EXPECT_EQ(file->samples[0].channel, "A");
-  EXPECT_EQ(file->garbage, 1u);
-}
-
-TEST_F(MeterCsv, WithoutAHeaderTheOrderIsTimeWattsChannel) {
-  const auto file = read("1700000000,12.5\n1700000001,13,wall\n");
-  ASSERT_TRUE(file);
-  ASSERT_THAT(file->samples, SizeIs(2));
-  EXPECT_EQ(file->samples[1].channel, "wall");
-}
-
-TEST_F(MeterCsv, LargeTimesAreMillisecondsAndLess) {
-  for (const char* time : {"1700000000500", "1700000000500000", "1700000000500000000"}) {
-    const auto file = read(std::string(time) + ",12\n");
-    ASSERT_TRUE(file) << time;
-    EXPECT_EQ(file->samples[0].realtime, 1'700'000'000'500'000'000) << time;
-  }
-}
-
-TEST_F(MeterCsv, WithoutReadingsItIsAnError) {
-  EXPECT_THAT(read("a,b\nc,d\n").error().message, HasSubstr("no readings"));
-  EXPECT_EQ(read_meter_file("/no/such.csv").error().code, ExitCode::environment);
 }
 
 }  // namespace

@@ -174,6 +174,11 @@ struct Found {
 
 Found find_boards() {
   Found found;
+  if (!library().found && std::getenv("JOULEDIFF_NVML") != nullptr)
+    found.notes.push_back(
+        note(Severity::warning, "record.driver",
+             fmt::format("JOULEDIFF_NVML={} cannot be loaded: no board energy", library().path),
+             "unset JOULEDIFF_NVML, or let it name libnvidia-ml.so.1"));
   if (!library().found) return found;
   if (auto trouble = trouble_of_driver()) {
     found.notes.push_back(std::move(*trouble));

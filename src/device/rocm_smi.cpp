@@ -64,6 +64,12 @@ struct Found {
 
 Found find_boards() {
   Found found;
+  const char* const named = std::getenv("JOULEDIFF_ROCM_SMI");
+  if (!library().found && named != nullptr)
+    found.notes.push_back(
+        {Severity::warning, "record.driver",
+         fmt::format("JOULEDIFF_ROCM_SMI={} cannot be loaded: no board energy", named), 1,
+         "unset JOULEDIFF_ROCM_SMI, or let it name librocm_smi64.so"});
   if (!library().found) return found;
   if (!rsmi().init || !rsmi().num_monitor_devices || rsmi().init(0) != rocm::kSuccess) {
     found.notes.push_back({Severity::warning, "record.driver",

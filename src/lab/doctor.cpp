@@ -259,7 +259,10 @@ Check clock_check() {
 
 Check quiet_check(const Places& places) {
   double load = 0;
-  std::ifstream(places.proc + "/loadavg") >> load;
+  const std::string path = places.proc + "/loadavg";
+  if (!(std::ifstream(path) >> load))
+    return {"a quiet host", Health::partly, "unknown, as " + path + " cannot be read",
+            "mount /proc; until then look with top whether other work shares the processor"};
   const unsigned cores = std::max(1U, device::host_info().cores);
   const bool busy = load > 0.5 * cores;
   return {"a quiet host", busy ? Health::partly : Health::good,

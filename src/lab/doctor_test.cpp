@@ -124,5 +124,14 @@ TEST_F(Doctor, ABusyHostIsSaid) {
   EXPECT_EQ(check("a quiet host").health, Health::partly);
 }
 
+TEST_F(Doctor, ALoadThatCannotBeReadIsUnknown) {
+  EXPECT_EQ(check("a quiet host").health, Health::partly);
+  EXPECT_THAT(check("a quiet host").says, HasSubstr("unknown"));
+  write("proc/loadavg", "");
+  EXPECT_THAT(check("a quiet host").says, HasSubstr("unknown"));
+  write("proc/loadavg", "0.00 0.00 0.00 1/100 1");
+  EXPECT_EQ(check("a quiet host").health, Health::good);
+}
+
 }  // namespace
 }  // namespace joulediff::lab

@@ -46,6 +46,10 @@ Error nothing_recorded(const Recorded& recorded) {
             "the program never loaded the recorder: it is no Python program with PyTorch that our "
             "plug-ins watch (python -S and -I switch them off), nor does it call "
             "joulediff/record.h"};
+  if (!recorded.region.empty())
+    return {ExitCode::bad_input,
+            "the program made no step, as nothing that it called is --region " +
+                printable(recorded.region) + ": check its module and name, or leave --region out"};
   return {ExitCode::bad_input,
           "the program made no step that could be recorded: name what a step is with --region "
           "module:qualname, or call joulediff.torch.steps(n) in its loop"};
@@ -68,8 +72,8 @@ void tell_imperfections(run::Run& run, const Recorded& recorded) {
   if (launched.cut)
     diagnose(
         run, Severity::warning, "record.cut",
-        fmt::format("the recording was killed {} into its process {}, {}; what was recorded "
-                    "until then is kept",
+        fmt::format("the recording was killed, or its file could not be written on, {} into its "
+                    "process {}, {}; what was recorded until then is kept",
                     format(to_seconds(launched.end - launched.begin)), recorded.order + 1, far));
   else if (launched.interrupted)
     diagnose(run, Severity::warning, "record.interrupted",

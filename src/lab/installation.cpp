@@ -54,7 +54,11 @@ Result<Installation> installation_of(const fs::path& program) {
 }
 
 Result<Installation> find_installation() {
-  if (const char* home = std::getenv("JOULEDIFF_HOME")) return checked(in_home(home));
+  const char* const home = std::getenv("JOULEDIFF_HOME");
+  if (home != nullptr && *home == '\0')
+    return fail(ExitCode::environment,
+                std::string("JOULEDIFF_HOME is empty: unset it, or ") + kRemedy);
+  if (home != nullptr) return checked(in_home(home));
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error)

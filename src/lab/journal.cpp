@@ -171,9 +171,17 @@ JournalContents read_journal(const std::filesystem::path& folder) {
   launched.cut = true;
   launched.exit_status = kUnknownStatus;
   const Result<std::string> bytes = read_file((folder / kJournalName).string(), kLimit);
-  if (!bytes) return journal;
+  if (!bytes) {
+    journal.trouble = bytes.error().message;
+    return journal;
+  }
   Result<SpoolContents> contents = parse_spool(*bytes, 0);
-  if (!contents) return journal;
+  if (!contents) {
+    journal.trouble = std::string(kJournalName) + ": " + contents.error().message;
+    return journal;
+  }
+  if (contents->torn || contents->damaged_records > 0)
+    journal.trouble = std::string(kJournalName) + " is damaged";
   launched.series = std::move(contents->series);
   launched.end = last_reading(launched.series);
   for (const std::string& text : contents->launches) {

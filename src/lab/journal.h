@@ -42,6 +42,7 @@ struct JournalContents {
   Launched launched;  // `cut` where it does not say how the launch ended
   std::string facts = "{}";
   Diagnostics notes;
+  std::string trouble;  // why it is not all here; empty: it is
 };
 JournalContents read_journal(const std::filesystem::path& folder);
 

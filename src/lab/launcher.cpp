@@ -135,7 +135,9 @@ std::set<pid_t> recording_processes(const std::filesystem::path& folder) {
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     const pid_t pid = std::atoi(it->path().filename().c_str());
-    if (pid > 0 && it->path().extension() == ".spool" && holds_work(it->path())) pids.insert(pid);
+    if (pid > 0 && it->path().extension() == ".spool" && it->is_regular_file(error) &&
+        holds_work(it->path()))
+      pids.insert(pid);
   }
   return pids;
 }
@@ -342,6 +344,12 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
   sampler.end();
   journal.sampled(sampler.fresh());
   launched.diagnostics = sampler.samples().diagnostics();
+  if (launched.replay.refused > 0)
+    launched.diagnostics.push_back(
+        {Severity::warning, "record.bad_line",
+         "lines on JOULEDIFF_SOCKET that are none of docs/recording.md, or of numbers that cannot "
+         "be, were refused",
+         launched.replay.refused});
   journal.diagnosed(launched.diagnostics);
   launched.end = now();
   journal.ended(launched);

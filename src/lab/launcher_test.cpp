@@ -18,7 +18,6 @@
 #include "lab/journal.h"
 #include "lab/record.h"
 #include "lab/replay_server.h"
-#include "lab/spool_folder.h"
 
 namespace joulediff::lab {
 namespace {
@@ -313,33 +312,6 @@ TEST_F(Launcher, AJournalThatCannotBeWrittenLosesNothing) {
   ASSERT_EQ(diagnostics.size(), 1u);
   EXPECT_EQ(diagnostics[0].rule, "record.readings_lost");
   EXPECT_EQ(diagnostics[0].count, 2u);
-}
-
-TEST_F(Launcher, AFolderIsLockedWhileItIsRecordedInto) {
-  const std::string output = (folder_ / "a.jd").string();
-  std::filesystem::path left;
-  {
-    Result<SpoolFolder> folder = SpoolFolder::make(output);
-    ASSERT_TRUE(folder);
-    left = folder->path();
-    ASSERT_TRUE(folder->make_block(0));
-    ASSERT_TRUE(folder->make_block(10));
-    ASSERT_TRUE(folder->make_block(2));
-    EXPECT_FALSE(left_behind_of(output));
-    EXPECT_THAT(SpoolFolder::open(left).error().message, HasSubstr("still recorded"));
-    folder->keep();
-  }
-  EXPECT_EQ(left_behind_of(output), left.string());
-  EXPECT_FALSE(left_behind_of((folder_ / "other.jd").string()));
-  {
-    Result<SpoolFolder> again = SpoolFolder::open(left);
-    ASSERT_TRUE(again);
-    std::vector<unsigned> orders;
-    for (const auto& [order, path] : again->blocks()) orders.push_back(order);
-    EXPECT_THAT(orders, ElementsAre(0, 2, 10));
-    again->remove_at_the_end();
-  }
-  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST(ReplayServer, KnowsWhoIsDone) {

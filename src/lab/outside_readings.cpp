@@ -1,6 +1,7 @@
 #include "lab/outside_readings.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@ namespace {
 
 constexpr Nanoseconds kEarliest = -kSecond / 2;
 constexpr Nanoseconds kLatest = 2 * kSecond;
+constexpr Nanoseconds kUnevenness =
+    kMillisecond;  // of the clocks' offset from one call to the next
 
 }  // namespace
 
@@ -18,6 +21,9 @@ void OutsideReadings::add(const std::vector<device::MeterSample>& samples, const
   for (const device::MeterSample& sample : samples) {
     const Nanoseconds time = at.to_monotonic(sample.realtime);
     const Nanoseconds delay = at.monotonic - time;
+    const auto [latest, fresh] = latest_.try_emplace(sample.channel, time);
+    if (!fresh && time < latest->second - kUnevenness) ++backwards_;
+    latest->second = std::max(latest->second, time);
     least_delay_ = std::min(least_delay_.value_or(delay), delay);
     readings_.push_back(
         {time, sample.milliwatts, sample.channel.empty() ? meter_ : sample.channel});
@@ -51,7 +57,18 @@ void OutsideReadings::give_between(Nanoseconds begin, Nanoseconds end, Samples& 
   give(samples);
 }
 
+void OutsideReadings::tell_disorder(Samples& samples) {
+  if (backwards_ == 0) return;
+  samples.diagnose(
+      {Severity::warning, "record.meter_clock",
+       fmt::format("the time of the meter {} ran backwards: its readings are put in the "
+                   "order of their times; let nothing set its clock meanwhile",
+                   meter_),
+       std::exchange(backwards_, 0)});
+}
+
 void OutsideReadings::give(Samples& samples) {
+  tell_disorder(samples);
   std::ranges::stable_sort(readings_, {}, &Reading::time);
   for (const Reading& reading : readings_)
     samples.add(run::Source::external_power, reading.channel, reading.time, reading.milliwatts);

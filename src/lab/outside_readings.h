@@ -1,6 +1,8 @@
 // Readings of an outside meter, in whatever order and by whatever clock they come.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,9 +35,12 @@ class OutsideReadings {
     std::string channel;
   };
   void give(Samples& samples);
+  void tell_disorder(Samples& samples);
 
   std::string meter_;
   std::vector<Reading> readings_;
+  std::map<std::string, Nanoseconds> latest_;  // of each channel
+  std::uint64_t backwards_ = 0;  // readings that came with an earlier time than one before
   std::optional<Nanoseconds> least_delay_;
   std::optional<Nanoseconds> shift_;
 };

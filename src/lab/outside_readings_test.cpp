@@ -26,7 +26,9 @@ TEST(OutsideReadings, ComeInAnyOrderAndBecomeSeriesOfTheirChannels) {
   EXPECT_THAT(series[0].time, ElementsAre(kSecond, 2 * kSecond));
   EXPECT_EQ(series[1].channel, "wall.py");
   EXPECT_THAT(series[1].value, ElementsAre(10, 12));
-  EXPECT_THAT(samples.diagnostics(), IsEmpty());
+  ASSERT_THAT(samples.diagnostics(), SizeIs(1));
+  EXPECT_THAT(samples.diagnostics()[0].message, testing::HasSubstr("ran backwards"));
+  EXPECT_EQ(samples.diagnostics()[0].count, 1u) << "each channel has its own order";
 }
 
 TEST(OutsideReadings, AClockThatIsAnHourOffIsSaidAndMoved) {

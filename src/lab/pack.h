@@ -25,6 +25,7 @@ struct Recorded {
   std::vector<SpoolContents> spools;  // one for each process that wrote one
   std::vector<std::string> strangers;
   std::uint32_t order = 0;  // run::Block::order
+  std::string region;       // that was asked for; empty: none, or not known
 };
 
 // Adds the blocks of one launch, one for each of its ranks. The first brings the program

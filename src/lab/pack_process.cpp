@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "lab/diagnostics.h"
 #include "lab/pack_kernels.h"
+#include "run/checks.h"
 #include "run/names.h"
 
 namespace joulediff::lab {
@@ -13,6 +15,11 @@ namespace {
 
 constexpr std::string_view kStatic = "joulediff.static";
 constexpr std::string_view kIdle = "joulediff.idle";
+
+bool is_window(std::uint64_t begin, std::uint64_t end) {
+  return std::in_range<Nanoseconds>(begin) && std::in_range<Nanoseconds>(end) &&
+         run::window(static_cast<Nanoseconds>(begin), static_cast<Nanoseconds>(end));
+}
 
 // The texts of a spool's inputs as those of the run.
 class InputIds {
@@ -35,8 +42,10 @@ class InputIds {
 void add_steps(run::Run& run, run::Block& block, const SpoolContents& spool) {
   InputIds inputs(run, spool);
   for (const spool::Step& step : spool.steps) {
-    if (step.pass > static_cast<std::uint32_t>(run::Pass::replay) || step.end_ns < step.begin_ns)
-      diagnose(run, Severity::warning, "record.bad_step", "steps without a pass or a duration");
+    if (step.pass > static_cast<std::uint32_t>(run::Pass::replay) ||
+        !is_window(step.begin_ns, step.end_ns))
+      diagnose(run, Severity::warning, "record.bad_step",
+               "steps without a pass, or at times that cannot be, are left out");
     else
       block.steps.push_back({static_cast<run::Pass>(step.pass), step.index,
                              static_cast<Nanoseconds>(step.begin_ns),
@@ -48,7 +57,7 @@ void add_synchronisations(run::Block& block, const SpoolContents& spool) {
   std::vector<spool::Synchronisation> waits = spool.synchronisations;
   std::ranges::stable_sort(waits, {}, &spool::Synchronisation::start_ns);
   for (const spool::Synchronisation& wait : waits) {
-    if (wait.end_ns < wait.start_ns) continue;
+    if (!is_window(wait.start_ns, wait.end_ns)) continue;
     const bool known = wait.kind < run::kNames<run::SynchronisationKind>.size();
     block.synchronisations.kind.push_back(known ? static_cast<run::SynchronisationKind>(wait.kind)
                                                 : run::SynchronisationKind::other);
@@ -62,7 +71,7 @@ void add_synchronisations(run::Block& block, const SpoolContents& spool) {
 void add_operator_times(run::Block& block, const SpoolContents& spool, const OrderSteps& order) {
   for (const spool::OpTime& time : spool.operator_times) {
     const run::OperatorId op = order.find(time.step, time.index);
-    if (!op.valid() || time.end_ns < time.begin_ns) continue;
+    if (!op.valid() || !is_window(time.begin_ns, time.end_ns)) continue;
     block.operator_times.op.push_back(op);
     block.operator_times.step.push_back(time.step);
     block.operator_times.begin.push_back(static_cast<Nanoseconds>(time.begin_ns));

@@ -9,6 +9,7 @@
 
 #include "lab/diagnostics.h"
 #include "lab/stack_tree.h"
+#include "run/checks.h"
 
 namespace joulediff::lab {
 namespace {
@@ -41,6 +42,10 @@ class Program {
     std::sort(run_.settings.begin(), run_.settings.end(),
               [](const auto& a, const auto& b) { return a.key < b.key; });
     for (const SpoolTensor& tensor : spool_.tensors) take_tensor(tensor);
+    if (!impossible_.empty())
+      diagnose(run_, Severity::warning, "record.impossible_value",
+               "values that cannot be are left out, the first of them as " + first_impossible_,
+               impossible_.size());
     // A second step of the values pass starts at index 0 again; the first is the one kept.
     for (const SpoolOperator& op : spool_.operators) {
       if (op.index != run_.operators.size()) break;
@@ -100,6 +105,11 @@ class Program {
 
   void take_tensor(const SpoolTensor& spooled) {
     const run::Tensor& t = spooled.tensor;
+    if (const Status fit = run::check_tensor(t, spooled.id); !fit) {
+      if (impossible_.empty()) first_impossible_ = fit.error().message;
+      impossible_.insert(spooled.id);
+      return;
+    }
     const auto [found, fresh] = geometries_.try_emplace(
         {t.storage, t.version, t.offset, t.shape, t.stride}, run::TensorId(run_.tensors.size()));
     if (fresh) run_.tensors.push_back(t);
@@ -109,6 +119,7 @@ class Program {
   run::TensorId tensor_of(std::uint64_t id) {
     const auto found = tensors_.find(id);
     if (found != tensors_.end()) return found->second;
+    if (impossible_.contains(id)) return {};
     diagnose(run_, Severity::warning, "record.unknown_tensor",
              "operators name tensors of which nothing was recorded; they are left out");
     return {};
@@ -170,6 +181,8 @@ class Program {
            run::TensorId>
       geometries_;
   std::map<std::uint64_t, run::TensorId> tensors_;  // by the plug-in's id
+  std::set<std::uint64_t> impossible_;              // likewise: what is left out
+  std::string first_impossible_;
   std::map<std::string, run::SignatureId> signatures_;
   std::set<std::uint32_t> seen_;  // tensors read or made by an operator so far
 };

@@ -46,14 +46,15 @@ class Spool {
   Spool& step(std::uint32_t pass, std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
     return add_packed(Type::step, spool::Step{pass, index, begin, end, 0, 0});
   }
-  Spool& tensor(std::uint64_t id, std::uint64_t version = 0, std::uint32_t role = JD_COMPUTED) {
+  Spool& tensor(std::uint64_t id, std::uint64_t version = 0, std::uint32_t role = JD_COMPUTED,
+                std::int64_t length = 1) {
     jd_tensor_info info{};
     info.id = id;
     info.storage = id;
     info.version = version;
     info.dims = 1;
     info.role = role;
-    info.shape[0] = 1;
+    info.shape[0] = length;
     info.stride[0] = 1;
     info.fingerprint.count = 1;
     info.fingerprint.dtype = static_cast<std::uint8_t>(value::DType::float32);
@@ -366,6 +367,28 @@ TEST(Pack, TheSameGeometryUnderTwoIdsIsOneTensor) {
   run::Run run;
   ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
   EXPECT_EQ(run.tensors.size(), 3u);
+}
+
+TEST(Pack, LeavesOutWhatCannotBe) {
+  Spool spool = program();
+  spool.tensor(77, 0, JD_COMPUTED, INT64_MAX).op(2, "relu", {77}, {}, "{}");
+  spool.step(JD_TRACE, 5, 1, ~0ull).step(JD_TRACE, 6, 1ull << 62, (1ull << 62) + 1);
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
+  EXPECT_EQ(run.tensors.size(), 3u);
+  EXPECT_EQ(run.operators.size(), 3u);
+  EXPECT_TRUE(run.operators[2].inputs.empty());
+  EXPECT_THAT(find(run, "record.impossible_value")->message, HasSubstr("too large"));
+  EXPECT_FALSE(find(run, "record.unknown_tensor"));
+  EXPECT_EQ(find(run, "record.bad_step")->count, 2u);
+  EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
+}
+
+TEST(Pack, ARegionThatNamesNothingIsNamed) {
+  run::Run run;
+  Recorded nothing = recorded({Spool().contents()});
+  nothing.region = "torch.nn:NoSuch";
+  EXPECT_THAT(add_launch(run, nothing).error().message, HasSubstr("--region torch.nn:NoSuch"));
 }
 
 TEST(Pack, KeepsWhatLiesBeforeATear) {

@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <sstream>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -21,7 +20,7 @@
 #include "lab/budget.h"
 #include "lab/clock.h"
 #include "lab/diagnostics.h"
-#include "lab/journal.h"
+#include "lab/output_file.h"
 #include "lab/pack.h"
 #include "lab/profiles.h"
 #include "lab/signals.h"
@@ -36,27 +35,6 @@ namespace fs = std::filesystem;
 
 constexpr Nanoseconds kEnding = kSecond;  // a program's end after its replay, and packing
 constexpr double kMostWithin = 0.97;      // of a block's progress before it has ended
-
-// Of a launch whose end its journal does not say. What no meter saw tells nothing of energy, and
-// without any meter it lasted as long as its steps.
-void cut_off(std::vector<SpoolContents>& spools, Launched& launched) {
-  const auto end = static_cast<std::uint64_t>(launched.end);
-  std::uint64_t first = ~0ull, last = 0;
-  for (SpoolContents& spool : spools) {
-    if (!launched.series.empty()) {
-      std::erase_if(spool.steps, [end](const auto& step) { return step.end_ns > end; });
-      std::erase_if(spool.replays,
-                    [&](const SpoolReplay& replay) { return replay.end > launched.end; });
-    }
-    for (const spool::Step& step : spool.steps) {
-      first = std::min(first, step.begin_ns);
-      last = std::max(last, step.end_ns);
-    }
-  }
-  if (last == 0) return;
-  if (launched.begin == 0) launched.begin = static_cast<Nanoseconds>(first);
-  launched.end = std::max(launched.end, static_cast<Nanoseconds>(last));
-}
 
 std::string random_id() {
   // Not std::random_device: a static libstdc++ may take it from a glibc newer than the wheel's.
@@ -85,31 +63,6 @@ std::string joined(const std::vector<std::string>& command) {
     line += (line.empty() ? "" : " ") + quoted;
   }
   return line;
-}
-
-// `recovered`: the folder that the run is to be made of.
-Status check_output(const RecordSide& side, bool force, const std::string& recovered = "") {
-  std::error_code error;
-  const fs::path path(side.output);
-  const bool exists = fs::exists(path, error);
-  if (exists && !fs::is_regular_file(path, error))
-    return fail(ExitCode::usage, side.output + " is no regular file: -o names the file to write");
-  if (exists && !force)
-    return fail(ExitCode::usage,
-                side.output + " exists: give another -o, or --force to replace it");
-  if (exists && access(path.c_str(), W_OK) != 0)
-    return fail(ExitCode::environment,
-                "cannot replace " + side.output + ": it is read-only; give another -o");
-  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (access(folder.c_str(), W_OK | X_OK) != 0)
-    return fail(ExitCode::environment,
-                "cannot write in " + folder.string() + ": make the folder, or give another -o");
-  const auto left = force || !recovered.empty() ? std::nullopt : left_behind_of(side.output);
-  if (left)
-    return fail(ExitCode::usage, "a recording of " + side.output + " was killed: " +
-                                     recovery_of(*left, side.output) + " makes a run of " + *left +
-                                     "; remove that, or give --force to leave it");
-  return {};
 }
 
 class Recording {
@@ -177,11 +130,17 @@ class Recording {
     recorded.replay.cut += tally.cut;
     recorded.replay.spent += tally.spent;
     report_.interrupted = launched.interrupted || signals_.take_request();
+    if (!fs::exists(plan.spool))
+      return fail(ExitCode::environment,
+                  "the folder of spools " + plan.spool.string() +
+                      " was removed while the program ran: leave it alone until the run file is "
+                      "there, and record it again");
     const Diagnostics of_meters = std::move(launched.diagnostics);
     Recorded left_behind;
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(plan.spool.string(), left_behind.strangers);
     left_behind.order = block;
+    left_behind.region = options_.settings.region;
     JD_TRY(add_launch(recorded.run, std::move(left_behind)));
     for (const Diagnostic& each : of_meters) diagnose(recorded.run, each);
     return {};
@@ -290,7 +249,11 @@ class Recording {
       if (recorded.run.blocks.empty()) continue;
       complete(side);
       Status status = run::write_run(recorded.run, recorded.output);
-      if (status) continue;
+      if (status) {
+        if (!options_.keep_spool && !folders_[side].remove())  // something else lies in it
+          recorded.spools.push_back(folders_[side].path().string());
+        continue;
+      }
       folders_[side].keep();
       Error error = std::move(status).error();
       error.message += "; afterwards " +
@@ -336,54 +299,11 @@ Nanoseconds replay_share(Nanoseconds left, const std::vector<Nanoseconds>& costs
 }
 
 Result<RecordReport> record(const RecordOptions& options) {
-  for (const RecordSide& side : options.sides) JD_TRY(check_output(side, options.force));
+  for (const RecordSide& side : options.sides) JD_TRY(check_output(side.output, options.force));
   JD_ASSIGN(const Installation installation, find_installation());
   Meters meters = open_meters();
   meters.outside = options.meters;
   return Recording(options, installation, meters).record();
-}
-
-Result<RecordReport> recover(const RecoverOptions& options) {
-  JD_TRY(check_output({options.output, {}}, options.force, options.folder));
-  JD_ASSIGN(SpoolFolder folder, SpoolFolder::open(options.folder));
-  RecordReport report;
-  RecordedSide& side = report.sides.emplace_back();
-  side.output = options.output;
-  Stated stated;
-  Diagnostics notes;
-  Status first_trouble;
-  for (const auto& [order, path] : folder.blocks()) {
-    JournalContents journal = read_journal(path);
-    Recorded recorded;
-    recorded.spools = read_spools(path.string(), recorded.strangers);
-    recorded.order = order;
-    if (journal.launched.cut) cut_off(recorded.spools, journal.launched);
-    const Diagnostics of_meters = std::move(journal.launched.diagnostics);
-    recorded.launched = std::move(journal.launched);
-    Status status = add_launch(side.run, std::move(recorded));
-    if (status)
-      for (const Diagnostic& each : of_meters) diagnose(side.run, each);
-    if (stated.command.empty()) {
-      stated = stated_in(journal.facts);
-      notes = std::move(journal.notes);
-    }
-    if (!status && first_trouble) first_trouble = std::move(status);
-  }
-  if (side.run.blocks.empty()) return fail(std::move(first_trouble).error().within(options.folder));
-  if (!first_trouble)
-    diagnose(side.run, Severity::warning, "record.block_failed",
-             "a block was not recorded: " + first_trouble.error().message);
-  complete_manifest(side.run.manifest, stated);
-  for (const Diagnostic& note : notes) diagnose(side.run, note);
-  if (side.run.manifest.label.empty())
-    side.run.manifest.label = fs::path(options.output).stem().string();
-  JD_TRY(run::write_run(side.run, options.output));
-  report.elapsed = to_seconds(side.run.blocks.back().end - side.run.blocks.front().begin);
-  if (options.keep_spool)
-    side.spools.push_back(options.folder);
-  else
-    folder.remove_at_the_end();
-  return report;
 }
 
 }  // namespace joulediff::lab

@@ -1,8 +1,9 @@
 #include "lab/replay_judge.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 
 #include <boost/math/distributions/students_t.hpp>
@@ -13,7 +14,26 @@ namespace joulediff::lab {
 namespace {
 
 constexpr std::size_t kLeastChunks = 3;
+constexpr std::uint64_t kMostOperators = 1'000'000;
+constexpr std::uint64_t kMostExecutions = 1'000'000'000'000;
+constexpr std::uint64_t kLongestChunk = 86'400'000'000'000;  // a day
+constexpr std::uint64_t kLatest = std::uint64_t{1} << 61;
 constexpr std::uint64_t kAlways = 4;  // taken whatever the budget: the two floors, two operators
+
+// Exactly N of them, each after one blank but the first.
+template <std::size_t N>
+std::optional<std::array<std::uint64_t, N>> numbers(std::string_view text) {
+  std::array<std::uint64_t, N> all{};
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  for (std::size_t i = 0; i < N; ++i) {
+    if (i > 0 && (at == end || *at++ != ' ')) return std::nullopt;
+    const auto [rest, error] = std::from_chars(at, end, all[i]);
+    if (error != std::errc()) return std::nullopt;
+    at = rest;
+  }
+  return at == end ? std::optional(all) : std::nullopt;
+}
 
 double student_97_5(std::size_t degrees) {
   return boost::math::quantile(boost::math::students_t(static_cast<double>(degrees)), 0.975);
@@ -81,27 +101,36 @@ Precision precision(std::span<const Chunk> chunks, std::span<const Reading> read
   return result;
 }
 
-std::string ReplayJudge::answer(std::string_view text) {
-  const std::string line(text);
+std::string ReplayJudge::refuse(const char* answer) {
+  ++tally_.refused;
+  return answer;
+}
+
+// Few operators measured well tell more than many measured too shortly for the meter: as many are
+// taken as the budget has room for, and always the floor and the costliest.
+std::string ReplayJudge::plan(std::uint64_t count) {
+  left_ = std::max<Nanoseconds>(0, budget_());
+  const auto room = static_cast<std::uint64_t>(left_ / policy_.least_share);
+  accepted_ = std::clamp(room, std::min(kAlways, count), count);
+  tally_.planned = count;
+  tally_.cut = count - accepted_;
+  return "replay " + std::to_string(accepted_);
+}
+
+std::string ReplayJudge::answer(std::string_view line) {
   if (line.starts_with("plan ")) {
-    // Few operators measured well tell more than many measured too shortly for the meter: as many
-    // are taken as the budget has room for, and always the floor and the costliest.
-    const std::uint64_t count = std::strtoull(line.c_str() + 5, nullptr, 10);
-    left_ = std::max<Nanoseconds>(0, budget_());
-    const auto room = static_cast<std::uint64_t>(left_ / policy_.least_share);
-    accepted_ = std::clamp(room, std::min(kAlways, count), count);
-    tally_.planned = count;
-    tally_.cut = count - accepted_;
-    return "replay " + std::to_string(accepted_);
+    const auto count = numbers<1>(line.substr(5));
+    return count && count->front() <= kMostOperators ? plan(count->front()) : refuse("replay 0");
   }
-  if (!line.starts_with("replay ")) return "";
-  char* rest = nullptr;
-  const std::uint64_t signature = std::strtoull(line.c_str() + 7, &rest, 10);
-  Chunk chunk;
-  chunk.begin = std::strtoll(rest, &rest, 10);
-  chunk.end = std::strtoll(rest, &rest, 10);
-  chunk.count = std::strtoull(rest, &rest, 10);
-  if (chunk.end <= chunk.begin || chunk.count == 0) return "enough";
+  if (!line.starts_with("replay ")) return refuse("");
+  const auto said = numbers<4>(line.substr(7));
+  if (!said) return refuse("enough");
+  const auto [signature, begin, end, count] = *said;
+  if (begin > kLatest || end > kLatest || end < begin || end - begin > kLongestChunk ||
+      count > kMostExecutions)
+    return refuse("enough");
+  const Chunk chunk{static_cast<Nanoseconds>(begin), static_cast<Nanoseconds>(end), count};
+  if (chunk.end <= chunk.begin || chunk.count == 0) return refuse("enough");
   if (left_ < 0) left_ = std::max<Nanoseconds>(0, budget_());
 
   Subject& subject = subjects_[signature];

@@ -63,7 +63,8 @@ class ReplayJudge {
               std::function<Nanoseconds()> budget)
       : policy_(policy), readings_(std::move(readings)), budget_(std::move(budget)) {}
 
-  // The answer to a line, without its newline; empty where none is due.
+  // The answer to a line, without its newline; empty where none is due. Where a line asks for what
+  // cannot be, the answer is that nothing is to be replayed.
   std::string answer(std::string_view line);
 
   struct Tally {
@@ -71,6 +72,7 @@ class ReplayJudge {
     std::uint64_t measured = 0;  // to the target
     std::uint64_t cut = 0;       // by the budget
     Nanoseconds spent = 0;
+    std::uint64_t refused = 0;  // lines that are none of the protocol's, or of impossible numbers
   };
   const Tally& tally() const { return tally_; }
 
@@ -80,7 +82,9 @@ class ReplayJudge {
     Nanoseconds share = 0;
     bool done = false;
   };
+  std::string plan(std::uint64_t count);
   std::string judge(Subject& subject);
+  std::string refuse(const char* answer);
 
   JudgePolicy policy_;
   std::function<std::vector<Reading>(Nanoseconds)> readings_;

@@ -161,6 +161,16 @@ TEST(ReplayJudge, NonsenseEndsTheOperatorAndNothingElse) {
   EXPECT_EQ(judge.answer("replay "), "enough");
   EXPECT_EQ(judge.answer("replay 1 5 4 1"), "enough");
   EXPECT_EQ(judge.answer("replay 1 4 5 0"), "enough");
+  for (const char* plan : {"plan 99999999999999999999", "plan -5", "plan 18446744073709551610",
+                           "plan 5 5", "plan 0x5", "plan ", "plan 1e3"})
+    EXPECT_EQ(judge.answer(plan), "replay 0") << plan;
+  for (const char* chunk :
+       {"replay 1 -1000000000 1 10", "replay 1 0 9223372036854775807 1", "replay 1 1 2 -1",
+        "replay 1 0 99999999999999999999 1", "replay 1 1 2 3 4", "replay 1  1 2 3"})
+    EXPECT_EQ(judge.answer(chunk), "enough") << chunk;
+  EXPECT_EQ(judge.tally().planned, 0u);
+  EXPECT_EQ(judge.tally().spent, 0);
+  EXPECT_EQ(judge.tally().refused, 18u);
 }
 
 }  // namespace

@@ -69,8 +69,10 @@ Nanoseconds ReplayServer::last_done() const {
 
 Result<std::unique_ptr<ReplayServer>> ReplayServer::open(MakeJudge make_judge) {
   const auto trouble = [](const char* what) {
-    return fail(ExitCode::environment,
-                std::string("the socket for replay: ") + what + ": " + std::strerror(errno));
+    return fail(
+        ExitCode::environment,
+        std::string("the socket for replay: ") + what + ": " + std::strerror(errno) +
+            (errno == EMFILE || errno == ENFILE ? "; close files, or raise ulimit -n" : ""));
   };
   // A socket's path may have 107 bytes: too few for some TMPDIR.
   std::string folder = (std::filesystem::path("/tmp") / "joulediff-XXXXXX").string();
@@ -115,6 +117,7 @@ void ReplayServer::serve(std::stop_token stop) {
     tally_.measured += tally.measured;
     tally_.cut += tally.cut;
     tally_.spent += tally.spent;
+    tally_.refused += tally.refused;
     close(connection.socket);
   };
   while (!stop.stop_requested()) {

@@ -9,6 +9,7 @@
 
 #include "device/external.h"
 #include "device/hwmon.h"
+#include "device/meter_file.h"
 #include "device/rapl.h"
 #include "device/sysfs.h"
 #include "lab/clock.h"
@@ -361,7 +362,9 @@ void Sampler::read_files() {
     readings.give_between(begin_ - kClockMargin, now() + kClockMargin, shared_->samples);
     if (file->garbage > 0)
       shared_->samples.diagnose({Severity::warning, "record.meter_garbage",
-                                 path + " has lines that are no reading; they are left out",
+                                 fmt::format("{} has lines that are no reading, the first of them "
+                                             "line {}; they are left out",
+                                             path, file->first_garbage),
                                  file->garbage});
   }
 }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <span>
 
+#include "record/replay.h"
 #include "value/fingerprint.h"
 
 namespace joulediff::record {
@@ -75,6 +77,23 @@ std::size_t size_of(std::uint32_t dtype) {
   return dtype < kSizes.size() ? kSizes[dtype] : 0;
 }
 
+bool is_possible(std::uint32_t dims, const std::int64_t* shape, const std::int64_t* stride,
+                 std::size_t size) {
+  constexpr double kMostBytes = 1ull << 47;  // that a process can address
+  if (dims > JD_MAX_DIMS || std::any_of(shape, shape + dims, [](auto n) { return n < 0; }))
+    return false;
+  const bool dense = std::all_of(stride, stride + dims, [](std::int64_t s) { return s == 0; });
+  double count = 1, reach = 1;  // where an integer would overflow
+  for (std::uint32_t i = 0; i < dims; ++i) {
+    const auto length = static_cast<double>(std::max<std::int64_t>(1, shape[i]));
+    count *= length;
+    reach += (length - 1) * std::abs(static_cast<double>(stride[i]));
+  }
+  return count <= kMostBytes &&
+         (dense ? count : reach) * static_cast<double>(std::max<std::size_t>(1, size)) <=
+             kMostBytes;
+}
+
 Layout layout_of(std::uint32_t dims, const std::int64_t* shape, const std::int64_t* stride) {
   dims = std::min<std::uint32_t>(dims, JD_MAX_DIMS);
   Layout layout;
@@ -124,9 +143,9 @@ std::vector<std::byte> gathered(const Layout& layout, std::size_t size, const vo
 }
 
 std::vector<float> observe(jd_tensor_info& info, const void* data, bool sampled) {
-  const Layout layout = layout_of(info.dims, info.shape, info.stride);
   const std::uint32_t dtype = info.fingerprint.dtype;
   const std::size_t size = size_of(dtype);
+  const Layout layout = layout_of(info.dims, info.shape, info.stride);
   if (size == 0 || (data == nullptr && layout.count > 0)) {
     info.fingerprint = unreadable(info, layout.count);
     return {};
@@ -156,6 +175,9 @@ JD_EXPORT void jd_use_device(const jd_device* device) {
 JD_EXPORT void jd_observe(jd_tensor_info* info, const void* data) {
   if (jd_active() == 0 || info == nullptr) return;
   try {
+    using namespace joulediff::record;
+    if (!is_possible(info->dims, info->shape, info->stride, size_of(info->fingerprint.dtype)))
+      return tell_impossible(1);
     const bool sampled = info->role == JD_COMPUTED || info->role == JD_INPUT;
     const auto sample = joulediff::record::observe(*info, data, sampled);
     info->sample = sample.data();

@@ -40,6 +40,9 @@ struct Layout {
   std::int64_t last = -1;  // last < first: it has none
   bool contiguous() const;
 };
+// False: no memory holds a tensor like that. Of one that none holds nothing else may be asked.
+bool is_possible(std::uint32_t dims, const std::int64_t* shape, const std::int64_t* stride,
+                 std::size_t size);
 Layout layout_of(std::uint32_t dims, const std::int64_t* shape, const std::int64_t* stride);
 
 // Its elements one after another.

@@ -24,6 +24,12 @@ void tell(const char* severity, const char* rule, const std::string& message) {
   jd_fact("diagnostic", fact.c_str());
 }
 
+void tell_impossible(std::uint64_t values) {
+  tell("warning", "impossible_value",
+       std::to_string(values) +
+           " values have a shape or strides that no memory holds; they are left out");
+}
+
 void Replay::begin() {
   auto chosen = costliest(operators_, jd_operator_seconds);
   if (chosen.empty())
@@ -85,8 +91,9 @@ std::vector<Replay::Saved> Replay::changed_in_place(const jd_op& op) {
     if (!usable(out)) continue;
     const Bytes written = bytes_of(out);
     const bool read = std::any_of(op.inputs, op.inputs + op.input_count, [&](const jd_value& in) {
+      if (!usable(in)) return false;
       const Bytes bytes = bytes_of(in);
-      return usable(in) && bytes.begin < written.end && written.begin < bytes.end;
+      return bytes.begin < written.end && written.begin < bytes.end;
     });
     if (!read) continue;
     void* const to = reinterpret_cast<void*>(written.begin);

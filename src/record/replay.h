@@ -77,5 +77,6 @@ class Replay {
 
 // One line of ours in the run's diagnostics.
 void tell(const char* severity, const char* rule, const std::string& message);
+void tell_impossible(std::uint64_t values);
 
 }  // namespace joulediff::record

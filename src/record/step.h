@@ -49,6 +49,7 @@ class Stepper {
   std::atomic<bool> others_told_ = false;
   int entered_ = kNoPass;    // the pass that is made now
   int following_ = kNoPass;  // of the coming step
+  int empty_ = 0;            // steps of the values pass that ran no operator
   std::uint32_t step_ = 0, index_ = 0;
   std::uint64_t begin_ns_ = 0;
   std::string inputs_;

@@ -188,6 +188,27 @@ TEST(Steps, EndWhereTheNextBegins) {
   EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
 }
 
+TEST(Steps, ThatRunNothingAreNoValuesPass) {
+  const auto r = recorded(
+      [] {
+        Engine engine;
+        jd_step_begin(nullptr);
+        jd_step_begin(nullptr);
+        while (jd_step_begin(nullptr) >= 0) engine.step();
+      },
+      {{"JOULEDIFF_STEPS", "1"}, {"JOULEDIFF_PASSES", "values,trace"}});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(operators(r), SizeIs(2));
+  EXPECT_THAT(r.payloads(Type::step), SizeIs(5)) << "the empty one is none";
+  EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
+  const auto without = recorded(
+      [] {
+        while (jd_step_begin(nullptr) >= 0) continue;
+      },
+      {{"JOULEDIFF_STEPS", "1"}, {"JOULEDIFF_PASSES", "values,trace"}});
+  EXPECT_EQ(without.status, 0) << "a program that runs nothing through jd_run ends its passes too";
+}
+
 TEST(Steps, SayWhatAProgramThatEndsEarlyLeftOut) {
   const auto r = recorded([] {
     Engine engine;

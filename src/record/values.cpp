@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <unistd.h>
 
@@ -51,8 +52,11 @@ Geometry geometry_of(const jd_value& value) {
   Geometry g{{value.shape, value.shape + dims}, {value.stride, value.stride + dims}};
   if (std::ranges::all_of(g.stride, [](std::int64_t s) { return s == 0; })) {
     std::int64_t step = 1;
-    for (std::uint32_t i = dims; i-- > 0; step *= std::max<std::int64_t>(1, g.shape[i]))
+    for (std::uint32_t i = dims; i-- > 0;) {
       g.stride[i] = step;
+      if (__builtin_mul_overflow(step, std::max<std::int64_t>(1, g.shape[i]), &step))
+        step = std::numeric_limits<std::int64_t>::max();
+    }
   }
   return g;
 }
@@ -75,6 +79,11 @@ std::uint32_t role_outside(const jd_value& value) {
 
 void add_once(std::vector<std::uint64_t>& ids, std::uint64_t id) {
   if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
+}
+
+// Else it is left out, and that is told.
+bool can_be(const jd_value& value) {
+  return is_possible(value.dims, value.shape, value.stride, size_of(value.dtype));
 }
 
 }  // namespace
@@ -101,7 +110,7 @@ std::string signature_of(const jd_op& op) {
 }
 
 bool usable(const jd_value& value) {
-  if (value.dims > JD_MAX_DIMS || value.data == nullptr) return false;
+  if (!can_be(value) || value.data == nullptr) return false;
   return std::all_of(value.shape, value.shape + value.dims, [](std::int64_t n) { return n > 0; });
 }
 
@@ -115,13 +124,16 @@ Bytes bytes_of(const jd_value& value) {
 
 void Values::before(const jd_op& op) {
   operators_.push_back({text(op.name), json_of(op), {}, {}});
-  for (std::uint32_t i = 0; i < op.input_count; ++i)
+  for (std::uint32_t i = 0; i < op.input_count; ++i) {
     if (usable(op.inputs[i])) add_once(operators_.back().inputs, read(op.inputs[i]));
+    if (!can_be(op.inputs[i])) ++impossible_;
+  }
 }
 
 void Values::after(const jd_op& op) {
   for (std::uint32_t i = 0; i < op.output_count; ++i) {
     const jd_value& value = op.outputs[i];
+    if (!can_be(value)) ++impossible_;
     if (!usable(value)) continue;
     writes_.push_back({bytes_of(value), ++version_});
     operators_.back().outputs.push_back(add(value, version_, JD_COMPUTED));
@@ -228,6 +240,7 @@ void Values::report() {
     jd_operator(index++, op.name.c_str(), op.inputs.data(),
                 static_cast<std::uint32_t>(op.inputs.size()), op.outputs.data(),
                 static_cast<std::uint32_t>(op.outputs.size()), op.json.c_str());
+  if (impossible_ > 0) tell_impossible(impossible_);
   if (unseen_ > 0)
     tell("warning", "unseen_write",
          std::to_string(unseen_) +

@@ -65,7 +65,8 @@ class Values {
   std::vector<Operator> operators_;
   std::map<std::string, std::uint64_t> stacks_;
   std::uint64_t version_ = 0;
-  std::uint64_t unseen_ = 0;  // writes of no operator
+  std::uint64_t unseen_ = 0;      // writes of no operator
+  std::uint64_t impossible_ = 0;  // values that no memory holds
 };
 
 }  // namespace joulediff::record

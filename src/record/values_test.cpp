@@ -189,6 +189,43 @@ TEST(Values, OperatorsSayWhereTheyAreAndWhatTheyAreGiven) {
   EXPECT_THAT(seen[0].sample, IsEmpty());
 }
 
+TEST(Values, ThatNoMemoryHoldsAreLeftOutAndTold) {
+  const auto r = recorded(
+      [] {
+        const std::array<float, 4> x{1, 2, 3, 4};
+        std::array<float, 4> y{};
+        const std::int64_t huge = std::int64_t{1} << 40, most = INT64_MAX;
+        const auto of = [&](std::vector<std::int64_t> shape,
+                            std::vector<std::int64_t> stride = {}) {
+          return value_at(x.data(), JD_FLOAT32, std::move(shape), std::move(stride));
+        };
+        while (jd_step_begin(nullptr) >= 0) {
+          run("odd", {of({huge, huge}), of({most, most}), of({2, 2}, {most, 1}), of({-3}), of({4})},
+              {of({huge, huge, huge}), vector_of(y)}, [&] { y = x; });
+        }
+      },
+      {{"JOULEDIFF_STEPS", "1"}});
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.payloads(spool::Type::tensor), SizeIs(2));
+  EXPECT_THAT(operators(r), SizeIs(1));
+  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("5 values have a shape")));
+}
+
+TEST(Observe, LeavesOutWhatNoMemoryHolds) {
+  const auto r = recorded([] {
+    jd_tensor_info info{};
+    info.id = 1;
+    info.dims = 2;
+    info.shape[0] = info.shape[1] = INT64_MAX;
+    info.fingerprint.dtype = JD_FLOAT32;
+    const float x = 1;
+    jd_observe(&info, &x);
+  });
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.payloads(spool::Type::tensor), IsEmpty());
+  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("record.impossible_value")));
+}
+
 TEST(Values, WithoutElementsAreLeftOut) {
   const auto r = values_of([] {
     std::array<float, 2> x{};

@@ -38,6 +38,8 @@ bool fits(Id<Tag> id, std::size_t count) {
   return !id.valid() || id.index() < count;
 }
 
+Status check_tensor(const Tensor& tensor, std::size_t id);
+
 // Of the processes: their steps, replays and series.
 Status check_blocks(const Run& run);
 

@@ -162,6 +162,8 @@ Status check_fingerprint(const value::Fingerprint& fingerprint, std::size_t id) 
   return {};
 }
 
+}  // namespace
+
 Status check_tensor(const Tensor& tensor, std::size_t id) {
   if (!known(tensor.role)) return fault("tensor {} has no known role", id);
   if (tensor.shape.size() != tensor.stride.size()) {
@@ -186,6 +188,8 @@ Status check_tensor(const Tensor& tensor, std::size_t id) {
   }
   return {};
 }
+
+namespace {
 
 Status check_tensors(const Run& run) {
   using Key = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::vector<std::int64_t>,

@@ -1,10 +1,13 @@
-"""A program that records itself over the C ABI and needs no framework: python program.py [crash].
+"""A program that records itself over the C ABI and needs no framework.
+
+python program.py [crash | "LINE for the launcher's socket"]
 
 Two operators a step, a values and three order steps, and a trace of about half a second.
 """
 
 import os
 import pathlib
+import socket
 import sys
 import time
 
@@ -39,7 +42,14 @@ def step(recorder, which, index, seconds):
     recorder.step(which, index, begin, recorder.now())
 
 
-def main(crash):
+def say(line):
+    with socket.socket(socket.AF_UNIX) as launcher:
+        launcher.connect(os.environ["JOULEDIFF_SOCKET"])
+        launcher.sendall(line.encode() + b"\n")
+        launcher.recv(100)
+
+
+def main(arguments):
     recorder = _abi.load()
     if recorder is None:
         sys.exit("program.py: no recorder")
@@ -51,8 +61,10 @@ def main(crash):
                           {"signature": "double(64)", "view": False})
     step(recorder, _abi.VALUES, 0, 0.001)
     recorder.flush()
-    if crash:
+    if "crash" in arguments:
         os.abort()
+    for line in arguments:
+        say(line)
     for index in range(3):
         step(recorder, _abi.ORDER, index, 0.01)
     for index in range(50):
@@ -60,4 +72,4 @@ def main(crash):
 
 
 if __name__ == "__main__":
-    main("crash" in sys.argv[1:])
+    main(sys.argv[1:])

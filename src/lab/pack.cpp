@@ -50,8 +50,8 @@ Status add_launch(run::Run& run, Recorded recorded) {
                     ? "the program ended with status " +
                           std::to_string(recorded.launched.exit_status) +
                           " before its operators were recorded"
-                     : "no operators were recorded: the step after the first must run them through "
-                       "jd_run or a framework that is watched, and --passes begin with values");
+                    : "no operators were recorded: the step after the first must run them through "
+                      "jd_run or a framework that is watched, and --passes begin with values");
   if (run.blocks.empty()) {
     take_program(run, leader);
     if (all.size() > 1) run.manifest.facts[kValuesOfFact] = std::to_string(leading.rank);

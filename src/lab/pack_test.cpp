@@ -298,9 +298,10 @@ TEST(Pack, WhoSaysWhatTheProgramIsDoesNotDependOnWhoIsFirst) {
     first.fact("process", R"({"pid":9,"identity":[1]})");
     second.fact("process", R"({"pid":4,"identity":[2]})")
         .fact("setting", R"({"key":"c","value":"3"})");
-    order_pass(first, {"addmm", "gelu"})
-        .step(JD_TRACE, 9, first_is_early ? 1 : 1'000'000, 2'000'000);
-    order_pass(second, {"addmm", "gelu"}).step(JD_TRACE, 9, 1000, 2'000'000);
+    order_pass(first, {"addmm", "gelu"});
+    first.step(JD_TRACE, 9, first_is_early ? 1 : 1'000'000, 2'000'000);
+    order_pass(second, {"addmm", "gelu"});
+    second.step(JD_TRACE, 9, 1000, 2'000'000);
     run::Run run;
     ASSERT_TRUE(add_launch(run, recorded({second.contents(4), first.contents(9)})));
     ASSERT_EQ(run.blocks.size(), 2u);

@@ -200,7 +200,8 @@ TEST_F(Launcher, HelpersThatEndByThemselvesAreNotLeftBehind) {
 // Python's own, which a slow machine lets live a little longer.
 TEST_F(Launcher, AResourceTrackerIsNobodyLeftBehind) {
   const auto launched = run_shell(
-      record_step() + daemon("sleep 2; : from multiprocessing.resource_tracker import main"));
+      record_step() + daemon("exec bash -c \"exec -a \\\"from multiprocessing.resource_tracker "
+                             "import main\\\" sleep 2\""));
   ASSERT_TRUE(launched);
   EXPECT_TRUE(launched->left_behind.empty()) << launched->left_behind.front();
 }

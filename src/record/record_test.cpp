@@ -236,8 +236,6 @@ TEST(Record, TimesOperatorsOnTheHostWhereThereAreNoKernels) {
   EXPECT_GE(times[1].end_ns, times[0].end_ns);
   EXPECT_THAT(r.payloads(Type::op_name), SizeIs(2));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.no_kernels")));
-  if (access("/dev/nvidiactl", F_OK) != 0)
-    EXPECT_THAT(r.facts("diagnostic").front(), HasSubstr("no NVIDIA GPU here, so no kernels"));
 }
 
 TEST(Record, ACrashKeepsWhatWasFlushed) {

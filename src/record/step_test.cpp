@@ -142,7 +142,7 @@ TEST(Steps, MakeThePassesOfAProgramThatLoops) {
   ASSERT_THAT(r.payloads(Type::inputs), SizeIs(1));
   EXPECT_TRUE(r.payloads(Type::inputs)[0].ends_with("x float32 [6]"));
   EXPECT_THAT(r.all<spool::OpTime>(Type::op_time), SizeIs(6));
-  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("no launcher to measure for")));
+  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("no launcher is there to measure")));
 }
 
 TEST(Steps, AreToldToTheLauncherWhenAllAreMade) {
@@ -220,7 +220,7 @@ TEST(Steps, SayWhatAProgramThatEndsEarlyLeftOut) {
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(r.payloads(Type::op), SizeIs(2));  // of the step that nobody ended
   EXPECT_THAT(r.facts("diagnostic"),
-              ElementsAre(HasSubstr("before: values, order, trace, replay")));
+              ElementsAre(HasSubstr("before it had made values, order, trace, replay")));
 }
 
 TEST(Steps, OfAForkedChildAreNone) {

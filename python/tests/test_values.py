@@ -272,7 +272,7 @@ def test_operators_that_return_no_tensor_and_many_axes():
 def test_unreadable_tensors_are_counted():
     sparse = torch.eye(3).to_sparse()
     library = record_values(lambda: torch.sparse.mm(sparse, torch.ones(3, 3)))
-    assert "unreadable_tensors" in library.diagnostics()
+    assert "record.unreadable_tensors" in library.diagnostics()
 
 
 def test_fresh_memory_and_unknown_dtypes_equal_nothing():

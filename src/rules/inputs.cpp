@@ -166,6 +166,20 @@ Shared shared_weights(const run::Run& run, const run::Run& other) {
   return shared;
 }
 
+// Of several processes one gives the values: that of another rank has other inputs, however well
+// they are seeded.
+std::string remedy(const run::Run& a, const run::Run& b) {
+  const auto rank = [](const run::Run& run) {
+    const auto found = run.manifest.facts.find("values_of_rank");
+    return found != run.manifest.facts.end() ? found->second : "0";
+  };
+  if (rank(a) == rank(b)) return kSeed;
+  return fmt::format(
+      "the values of a are those of its rank {}, of b those of rank {}: record both "
+      "again, so that the same worker is compared",
+      rank(a), rank(b));
+}
+
 }  // namespace
 
 std::optional<Diagnostic> weights(const run::Run& a, const run::Run& b) {
@@ -197,7 +211,7 @@ std::optional<Diagnostic> inputs(const run::Run& a, const run::Run& b) {
   if (!only_a.empty() && !only_b.empty())
     return Diagnostic{Severity::error, "rules.inputs",
                       fmt::format("the inputs differ: {} in a, {} in b; {}", describe(only_a),
-                                  describe(only_b), kSeed)};
+                                  describe(only_b), remedy(a, b))};
   if (!only_a.empty() || !only_b.empty())
     return Diagnostic{
         Severity::warning, "rules.extra_inputs",

@@ -204,6 +204,14 @@ TEST(Inputs, OthersAreNamedWithHowToSeedThem) {
   EXPECT_THAT(find(verdict, "rules.inputs")->message, HasSubstr("lm_head"));
 }
 
+TEST(Inputs, OfAnotherWorkerAreSaidToBe) {
+  run::Run other = good();
+  other.tensors[0] = input(7777);
+  other.manifest.facts["values_of_rank"] = "1";
+  const Verdict verdict = comparable(good(), other);
+  EXPECT_THAT(find(verdict, "rules.inputs")->message, HasSubstr("of b those of rank 1"));
+}
+
 TEST(Inputs, RoundingIsAWarning) {
   run::Run other = good();
   other.tensors[0].fingerprint.own = {1, 2};

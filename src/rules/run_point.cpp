@@ -61,7 +61,8 @@ void tell_meter(const run::Run& run, run::Point& p) {
   p.energy.integrator = run::is_energy_counter(meter->source) ? "counter" : "trapezoid";
   p.meter.name = meter->name;
   p.meter.serial = run.manifest.device_uuid;
-  p.meter.uncertainty = meter->systematic;
+  // A model's error is the same for every program on one machine: no meter is at fault.
+  if (meter->standing == Standing::measured) p.meter.uncertainty = meter->systematic;
   p.meter.telemetry = true;
   p.meter.range = "fixed";
 }

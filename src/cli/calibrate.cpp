@@ -80,10 +80,10 @@ void add(const meter::SensorModel& model, std::string& out) {
 }
 
 std::string text(const meter::Profile& profile) {
-  std::string out =
-      fmt::format("{} {}, driver {}, {}\n", printable(profile.board), printable(profile.uuid),
-                  profile.driver.empty() ? "unknown" : printable(profile.driver),
-                  profile.date.empty() ? "date unknown" : profile.date);
+  std::string out = fmt::format("{}{}, driver {}, {}\n", printable(profile.board),
+                                profile.uuid.empty() ? "" : " " + printable(profile.uuid),
+                                profile.driver.empty() ? "unknown" : printable(profile.driver),
+                                profile.date.empty() ? "date unknown" : profile.date);
   for (const meter::SensorModel& model : profile.sensors) add(model, out);
   out += "floors\n";
   for (const meter::Floor& floor : profile.floors) {
@@ -115,8 +115,11 @@ Status record(const Options& options) {
   record.force = options.force;
   record.quiet = options.json;
   const auto report = lab::record(record);
-  if (!report) return fail(Error(report.error()).within("recording the calibration loads"));
-  return {};
+  if (report) return {};
+  // The loads are ours: where they record nothing, the machine lacks what they need.
+  Error error = report.error();
+  if (error.code == ExitCode::bad_input) error.code = ExitCode::environment;
+  return fail(std::move(error).within("recording the calibration loads"));
 }
 
 Result<ExitCode> calibrate(const Options& options) {

@@ -111,7 +111,8 @@ Property per_celsius(const std::vector<Floor>& floors) {
       watts.push_back(floor.watts.value);
     }
   if (celsius.size() < kFewest)
-    return Property::unknown(fmt::format("only {} windows of a spinning kernel", celsius.size()));
+    return Property::unknown(
+        fmt::format("only {} windows of a spinning kernel at a known temperature", celsius.size()));
   const auto [least, most] = std::ranges::minmax(celsius);
   if (most - least < kLeastRange)
     return Property::unknown(

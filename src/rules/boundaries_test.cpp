@@ -81,12 +81,14 @@ TEST(Boundaries, OneMetersErrorCancelsInTheShareAndNotInTheJoules) {
               2e-5);
   Point other = b;
   other.meter.serial = "another";
-  const Interval& wider = *row(made({a}, {other}), "board").share;
+  const auto apart = made({a}, {other});
+  const Interval& wider = *row(apart, "board").share;
   EXPECT_NEAR(wider.high - wider.value,
               std::hypot(std::hypot(0.00248, 0.01), 0.7 * std::hypot(0.00248, 0.01)), 2e-5);
   Point unknown = other;
   unknown.meter.uncertainty = {};
-  EXPECT_FALSE(row(made({a}, {unknown}), "board").share->bounded());
+  const auto unbounded = made({a}, {unknown});
+  EXPECT_FALSE(row(unbounded, "board").share->bounded());
 }
 
 TEST(Boundaries, WhatIsNotSurelySavedIsNotKept) {

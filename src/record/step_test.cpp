@@ -142,7 +142,8 @@ TEST(Steps, MakeThePassesOfAProgramThatLoops) {
   ASSERT_THAT(r.payloads(Type::inputs), SizeIs(1));
   EXPECT_TRUE(r.payloads(Type::inputs)[0].ends_with("x float32 [6]"));
   EXPECT_THAT(r.all<spool::OpTime>(Type::op_time), SizeIs(6));
-  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("no launcher is there to measure")));
+  EXPECT_THAT(r.facts("diagnostic"),
+              testing::Contains(HasSubstr("no launcher is there to measure")));
 }
 
 TEST(Steps, AreToldToTheLauncherWhenAllAreMade) {

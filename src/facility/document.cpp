@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "base/toml_text.h"
 
 // The only file that sees toml++. Debian's package also has a shared library of it; the header
 // alone is enough, and the static command needs it so.
@@ -49,6 +50,9 @@ Node convert(const toml::node& from, std::string path) {
 }  // namespace
 
 Result<Node> read_document(std::string_view bytes, const std::string& file) {
+  if (const auto fault = toml_fault(bytes))
+    return fail(ExitCode::bad_input,
+                fmt::format("{}:{}: {}", printable(file), fault->line, fault->what));
   const toml::parse_result result = toml::parse(bytes, file);
   if (!result) {
     std::string why(result.error().description());

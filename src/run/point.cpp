@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/toml_text.h"
 
 namespace joulediff::run {
 namespace {
@@ -27,25 +28,6 @@ bool may_be_negative(std::string_view section, std::string_view name) {
   return name == "reference_change" || name == "slope" || name == "start_celsius" ||
          name == "shift" || name == "clock_change" || name == "value" || name == "target" ||
          section == "";
-}
-
-// The first line with a header that begins with no name ("[.a]"); 0: none. toml++ 3.3 takes for
-// granted that there is one.
-std::size_t nameless_header(std::string_view text) {
-  std::size_t number = 0;
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    ++number;
-    const std::size_t open = line.find_first_not_of(" \t");
-    if (open == std::string_view::npos || line[open] != '[') continue;
-    const std::size_t name = line.find_first_not_of("[ \t", open);
-    const bool named = name != std::string_view::npos &&
-                       (std::isalnum(static_cast<unsigned char>(line[name])) != 0 ||
-                        std::string_view("_-\"'").find(line[name]) != std::string_view::npos);
-    if (!named) return number;
-  }
-  return 0;
 }
 
 class Reader {
@@ -162,10 +144,9 @@ class Reader {
 }  // namespace
 
 Result<Point> read_point_text(std::string_view name, std::string_view text) {
-  if (const std::size_t line = nameless_header(text); line != 0)
-    return fail(ExitCode::bad_input,
-                fmt::format("{}:{}: a section without a name; a point is TOML (docs/points.md)",
-                            printable(name), line));
+  if (const auto fault = toml_fault(text))
+    return fail(ExitCode::bad_input, fmt::format("{}:{}: {}; a point is TOML (docs/points.md)",
+                                                 printable(name), fault->line, fault->what));
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed)
     return fail(

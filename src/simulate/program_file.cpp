@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/format.h"
+#include "base/toml_text.h"
 #include "simulate/boards.h"
 
 namespace joulediff::simulate {
@@ -300,6 +301,9 @@ Result<Simulation> read(const toml::table& file) {
 
 Result<Simulation> read_program(const std::string& path) {
   JD_ASSIGN(const std::string text, read_file(path, kMostBytes));
+  if (const auto fault = toml_fault(text))
+    return fail(ExitCode::bad_input,
+                fmt::format("{}, line {}: {}", printable(path), fault->line, fault->what));
   const toml::parse_result parsed = toml::parse(text);
   if (!parsed)
     return fail(ExitCode::bad_input,

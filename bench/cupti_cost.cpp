@@ -35,6 +35,13 @@ void completed(void*, std::uint32_t, std::uint8_t* buffer, std::size_t, std::siz
   unused.push_back(buffer);
 }
 
+cupti::Subscriber subscriber = nullptr;
+std::atomic<std::uint64_t> called = 0;
+
+void on_call(void*, int, std::uint32_t, const void*) {
+  called.fetch_add(1, std::memory_order_relaxed);
+}
+
 std::uint64_t monotonic() {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -66,6 +73,23 @@ extern "C" int cost_start(int own_clock) {
 
 extern "C" int cost_switch(int kind, int on) {
   return function<int(int)>(on != 0 ? "cuptiActivityEnable" : "cuptiActivityDisable")(kind);
+}
+
+// A callback at each call of the API, as the recorder's order pass asks for.
+extern "C" int cost_callbacks(int on) {
+  if (on == 0) return function<int(cupti::Subscriber)>("cuptiUnsubscribe")(subscriber);
+  const int result = function<int(cupti::Subscriber*, cupti::Callback, void*)>("cuptiSubscribe")(
+      &subscriber, on_call, nullptr);
+  if (result != 0) return result;
+  for (const int domain : {cupti::kDriverDomain, cupti::kRuntimeDomain})
+    function<int(std::uint32_t, cupti::Subscriber, int)>("cuptiEnableDomain")(1, subscriber,
+                                                                              domain);
+  return 0;
+}
+
+// CUPTI leaves the process; the next that asks for something makes it come back.
+extern "C" int cost_leave() {
+  return function<int()>("cuptiFinalize")();
 }
 
 extern "C" std::uint64_t cost_flush() {

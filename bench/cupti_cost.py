@@ -23,6 +23,7 @@ WAYS = {
     "with copies": (CONCURRENT_KERNEL, *COPIES),
     "serialised": (KERNEL,),
     "with calls": (CONCURRENT_KERNEL, RUNTIME, DRIVER),
+    "with callbacks": (CONCURRENT_KERNEL,),
 }
 
 
@@ -38,13 +39,21 @@ class Cupti:
     def way(self, name, step):
         @contextlib.contextmanager
         def on():
+            if name == "with callbacks":
+                self._check(self._library.cost_callbacks(1))
             for kind in WAYS[name]:
                 self._check(self._library.cost_switch(kind, 1))
             yield step
             for kind in WAYS[name]:
                 self._check(self._library.cost_switch(kind, 0))
+            if name == "with callbacks":
+                self._check(self._library.cost_callbacks(0))
             self.bytes[name] = self.bytes.get(name, 0) + self._library.cost_flush()
         return on
+
+    def leave(self, own_clock):
+        self._check(self._library.cost_leave())
+        self._check(self._library.cost_start(own_clock))
 
     @staticmethod
     def _check(result):
@@ -62,6 +71,8 @@ def main():
                         help="stamps by a callback of ours, as the recorder asks for")
     parser.add_argument("--first", choices=WAYS, help="one block of this before all others: does it "
                         "leave anything behind?")
+    parser.add_argument("--leave", action="store_true",
+                        help="CUPTI leaves the process (cuptiFinalize) after that first block")
     parser.add_argument("--blocks", type=int, default=10, help="of each way (default: 10)")
     parser.add_argument("--seconds", type=float, default=1, help="of a block (default: 1)")
     parser.add_argument("--seed", type=int, default=1)
@@ -75,6 +86,8 @@ def main():
     if args.first:
         overhead.measure((args.first,), {args.first: cupti.way(args.first, load.step)},
                          load.synchronise, args.seconds)
+        if args.leave:
+            cupti.leave(args.own_clock)
     overhead.measure(arms, arms, load.synchronise, args.seconds)
     cupti.bytes.clear()
     pairs = {name: overhead.even(args.blocks) for name in arms if name != paired.OFF}

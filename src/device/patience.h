@@ -16,9 +16,12 @@ template <class Call>
 auto within(Nanoseconds patience, Call call) -> std::optional<decltype(call())> {
   std::packaged_task<decltype(call())()> task(std::move(call));
   auto result = task.get_future();
-  std::thread(std::move(task)).detach();
-  if (result.wait_for(std::chrono::nanoseconds(patience)) != std::future_status::ready)
+  std::thread thread(std::move(task));
+  if (result.wait_for(std::chrono::nanoseconds(patience)) != std::future_status::ready) {
+    thread.detach();
     return std::nullopt;
+  }
+  thread.join();
   return result.get();
 }
 

@@ -84,12 +84,13 @@ Sampler::~Sampler() {
 
 void Sampler::start(std::string what, Body body) {
   std::promise<void> ended;
-  workers_.push_back({std::move(what), ended.get_future()});
-  std::thread([shared = shared_, stop = stop_.get_token(), body = std::move(body),
-               ended = std::move(ended)]() mutable {
+  std::future<void> has_ended = ended.get_future();
+  std::thread thread([shared = shared_, stop = stop_.get_token(), body = std::move(body),
+                      ended = std::move(ended)]() mutable {
     body(*shared, stop);
     ended.set_value();
-  }).detach();
+  });
+  workers_.push_back({std::move(what), std::move(has_ended), std::move(thread)});
 }
 
 void Sampler::watch(pid_t root) {
@@ -128,13 +129,18 @@ void Sampler::end(Nanoseconds patience) {
   if (workers_.empty()) return;
   stop_.request_stop();
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(patience);
-  for (const Worker& worker : workers_)
-    if (worker.ended.wait_until(deadline) != std::future_status::ready)
+  for (Worker& worker : workers_) {
+    if (worker.ended.wait_until(deadline) == std::future_status::ready) {
+      worker.thread.join();
+    } else {
+      worker.thread.detach();
       shared_->samples.diagnose(
           {Severity::warning, "record.meter_hung",
            fmt::format("{}: a read did not return; what it gave before is kept, and after that "
                        "nothing is known of it",
                        worker.what)});
+    }
+  }
   workers_.clear();
   read_files();
 }

@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <sys/types.h>
+#include <thread>
 #include <vector>
 
 #include "device/host.h"
@@ -70,6 +71,7 @@ class Sampler {
   struct Worker {
     std::string what;
     std::future<void> ended;
+    std::thread thread;
   };
   using Body = std::function<void(Shared&, const std::stop_token&)>;
   void start(std::string what, Body body);

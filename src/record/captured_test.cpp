@@ -1,6 +1,10 @@
 // Buffers that the CUPTI of an H200 filled (tests/fakes/cupti/h200), through the fake to the
 // recorder.
 
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -19,10 +23,36 @@ using testing::SizeIs;
 
 const std::string kFolder = JOULEDIFF_SOURCE_DIR "/tests/fakes/cupti/h200/";
 
+// When the order's buffer was filled, CUPTI was asked for external correlation, too: which call was
+// made while which number was pushed.
+struct ExternalCorrelation {
+  std::int32_t kind, external_kind;
+  std::uint64_t number;
+  std::uint32_t correlation, reserved;
+};
+constexpr int kExternalCorrelation = 39;
+
+// The calls that led to what lies in the buffer, each made by the operator that made it.
+void make_calls(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  for (std::size_t at = 0; at < bytes.size();) {
+    ExternalCorrelation call{};
+    std::memcpy(&call, bytes.data() + at, std::min(sizeof call, bytes.size() - at));
+    at += FAKE(fake_cupti_record_bytes)(call.kind, 130001);
+    if (call.kind != kExternalCorrelation) continue;
+    jd_operator_begin(static_cast<std::uint32_t>(call.number >> 32),
+                      static_cast<std::uint32_t>(call.number), "captured");
+    FAKE(fake_cupti_call_as)(call.correlation);
+    jd_operator_end();
+  }
+}
+
 Recorded played(const std::string& buffer, std::uint32_t pass) {
   return recorded(
-      [pass] {
+      [&] {
         JD_REQUIRE(jd_kernels(pass) == 1);
+        make_calls(kFolder + buffer);
         jd_kernels(JD_WARMUP);
       },
       fake_with("FAKE_CUPTI_PLAY", kFolder + buffer));

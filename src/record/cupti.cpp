@@ -44,13 +44,12 @@ bool load_cupti(cupti::Functions& functions, std::uint32_t& version, std::string
   get(functions.ActivityFlushAll, "cuptiActivityFlushAll");
   get(functions.ActivityGetNextRecord, "cuptiActivityGetNextRecord");
   get(functions.ActivityGetNumDroppedRecords, "cuptiActivityGetNumDroppedRecords");
-  get(functions.ActivityPushExternalCorrelationId, "cuptiActivityPushExternalCorrelationId");
-  get(functions.ActivityPopExternalCorrelationId, "cuptiActivityPopExternalCorrelationId");
   get(functions.ActivityRegisterTimestampCallback, "cuptiActivityRegisterTimestampCallback", false);
   get(functions.Subscribe, "cuptiSubscribe", false);
   get(functions.Subscribe_v2, "cuptiSubscribe_v2", false);
   get(functions.Unsubscribe, "cuptiUnsubscribe", false);
   get(functions.EnableCallback, "cuptiEnableCallback", false);
+  get(functions.EnableDomain, "cuptiEnableDomain", false);
   if (missing != nullptr) {
     why = std::string("libcupti has no ") + missing;
     return false;

@@ -17,15 +17,11 @@ constexpr Result kMultipleSubscribers = 39;
 enum Kind : int {
   kMemcpy = 1,
   kMemset = 2,
-  kDriver = 4,
-  kRuntime = 5,
   kConcurrentKernel = 10,
   kMemcpy2 = 22,  // between devices
   kSynchronization = 38,
-  kExternalCorrelation = 39,
 };
 
-constexpr int kCustom0 = 3;           // of CUpti_ExternalCorrelationKind
 constexpr std::uint32_t kForced = 1;  // flag of cuptiActivityFlushAll
 
 // cuptiGetVersion: 19 is CUDA 12.0, 28 is 12.9, and since 13.0 it is 10000 major + 100 minor + ...
@@ -75,12 +71,6 @@ struct MemsetActivity {
   std::uint32_t device, context, stream, correlation;
 };
 
-struct ExternalCorrelationActivity {
-  std::int32_t kind, external_kind;
-  std::uint64_t external_id;
-  std::uint32_t correlation, skipped;
-};
-
 struct SynchronizationActivity {
   std::int32_t kind, type;
   std::uint64_t start, end;
@@ -110,6 +100,16 @@ constexpr std::uint32_t kRuntimeLaunches[] = {
     430, 431,  // cudaLaunchKernelExC, _ptsz
 };
 
+constexpr bool launches(int domain, std::uint32_t function) {
+  const auto is_one = [function](const auto& functions) {
+    for (const std::uint32_t one : functions)
+      if (one == function) return true;
+    return false;
+  };
+  return domain == kRuntimeDomain ? is_one(kRuntimeLaunches)
+                                  : domain == kDriverDomain && is_one(kDriverLaunches);
+}
+
 struct SubscriberParams {
   std::size_t size;
   const char* name;
@@ -134,14 +134,13 @@ struct Functions {
   Result (*ActivityFlushAll)(std::uint32_t flag);
   Result (*ActivityGetNextRecord)(std::uint8_t* buffer, std::size_t valid, Activity** record);
   Result (*ActivityGetNumDroppedRecords)(void* context, std::uint32_t stream, std::size_t* count);
-  Result (*ActivityPushExternalCorrelationId)(int kind, std::uint64_t id);
-  Result (*ActivityPopExternalCorrelationId)(int kind, std::uint64_t* id);
   // What follows may be missing.
   Result (*ActivityRegisterTimestampCallback)(std::uint64_t (*now)());
   Result (*Subscribe)(Subscriber*, Callback, void* user);
   Result (*Subscribe_v2)(Subscriber*, Callback, void* user, SubscriberParams*);
   Result (*Unsubscribe)(Subscriber);
   Result (*EnableCallback)(std::uint32_t enable, Subscriber, int domain, std::uint32_t function);
+  Result (*EnableDomain)(std::uint32_t enable, Subscriber, int domain);
 };
 
 }  // namespace joulediff::record::cupti

@@ -31,8 +31,6 @@ constexpr std::uint64_t bits(auto... kinds) {
 constexpr std::uint64_t kKernelsOnly =
     bits(cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpy2, cupti::kMemset);
 constexpr std::uint64_t kWithWaits = kKernelsOnly | bits(cupti::kSynchronization);
-constexpr std::uint64_t kWithOperators =
-    kWithWaits | bits(cupti::kExternalCorrelation, cupti::kRuntime, cupti::kDriver);
 
 inline FakeLaunch launch(int kind, std::uint64_t start, std::uint64_t ns) {
   FakeLaunch made{};

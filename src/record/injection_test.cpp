@@ -153,7 +153,7 @@ TEST(Injection, GivesWayToAPlugInThatComesLate) {
         InitializeInjection();
         kernel(10, 5);
         JD_REQUIRE(jd_kernels(JD_ORDER) == 1);
-        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kWithOperators);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kWithWaits);
         jd_operator_begin(2, 0, "op");
         kernel(20, 5);
         jd_operator_end();

@@ -1,10 +1,3 @@
-// The order pass asks CUPTI also for external correlation: for each API call made while an
-// operator's number is on the thread's stack, a record (operator, correlation id) comes beside the
-// kernels with that correlation id, in any order and in other buffers. Both are kept in tables
-// until the pass is over and are then joined, so that of thousands of API calls only those that
-// launched something reach the spool. The trace pass asks for kernels alone: API records can double
-// the time of a launch-bound program.
-
 #include "record/kernel_records.h"
 
 #include <cstring>
@@ -85,26 +78,23 @@ void KernelRecords::flush() {
   write_batch();
 }
 
-void KernelRecords::settle() {
+void KernelRecords::settle(const Callers::Calls& calls) {
   const std::lock_guard lock(mutex_);
   write_batch();
   order_until_ = 0;
-  if (!external_ids_.empty() || !kernel_ns_.empty()) {
-    std::vector<spool::Correlation> found;
-    for (const auto& [correlation, ns] : kernel_ns_) {
-      const auto id = external_ids_.find(correlation);
-      if (id == external_ids_.end()) continue;
-      const auto step = static_cast<std::uint32_t>(id->second >> 32);
-      const auto index = static_cast<std::uint32_t>(id->second);
-      found.push_back({correlation, step, index, 0});
-      operators_.charge(index, ns);
-    }
-    if (!found.empty())
-      output_.append(spool::Type::correlation, {reinterpret_cast<const char*>(found.data()),
-                                                found.size() * sizeof(spool::Correlation)});
-    external_ids_ = {};
-    kernel_ns_ = {};
+  std::vector<spool::Correlation> found;
+  for (const auto& [correlation, ns] : kernel_ns_) {
+    const auto call = calls.caller.find(correlation);
+    if (call == calls.caller.end()) continue;
+    const auto step = static_cast<std::uint32_t>(call->second >> 32);
+    const auto index = static_cast<std::uint32_t>(call->second);
+    found.push_back({correlation, step, index, 0});
+    operators_.charge(index, ns);
   }
+  if (!found.empty())
+    output_.append(spool::Type::correlation, {reinterpret_cast<const char*>(found.data()),
+                                              found.size() * sizeof(spool::Correlation)});
+  kernel_ns_ = {};
   if (joins_) operators_.kernels_were_recorded();
   if (dropped_ > 0) {
     spool::Packer packer;
@@ -114,9 +104,9 @@ void KernelRecords::settle() {
     output_.diagnostic("warning", "record.incomplete_kernels",
                        std::to_string(incomplete_) +
                            " kernels had not ended when their records were taken, and are missing");
-  if (unjoined_ > 0)
+  if (const std::uint64_t unjoined = unjoined_ + calls.forgotten; unjoined > 0)
     output_.diagnostic("warning", "record.long_order",
-                       std::to_string(unjoined_) +
+                       std::to_string(unjoined) +
                            " launches of the order pass were too many to be charged to their "
                            "operators: make it shorter");
   if (of_graphs_ > 0)
@@ -177,16 +167,7 @@ void KernelRecords::decode(const cupti::Activity& record) {
     }
     case cupti::kSynchronization:
       return add(reinterpret_cast<const cupti::SynchronizationActivity&>(record));
-    case cupti::kExternalCorrelation: {
-      const auto& r = reinterpret_cast<const cupti::ExternalCorrelationActivity&>(record);
-      if (r.external_kind != cupti::kCustom0) return;
-      if (external_ids_.size() < kMostJoined)
-        external_ids_[r.correlation] = r.external_id;
-      else
-        ++unjoined_;
-      return;
-    }
-    default: return;  // the API calls themselves: their records are there for correlation only
+    default: return;
   }
 }
 
@@ -254,7 +235,6 @@ void KernelRecords::after_fork(bool child) noexcept {
     joins_ = false;
     batch_.clear();
     waits_.clear();
-    external_ids_.clear();
     kernel_ns_.clear();
     dropped_ = incomplete_ = unjoined_ = of_graphs_ = 0;
   }

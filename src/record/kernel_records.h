@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "record/callers.h"
 #include "record/clock.h"
 #include "record/cupti.h"
 #include "record/kernel_names.h"
@@ -26,8 +27,8 @@ class KernelRecords {
   // `converts_clock`: CUPTI stamps with the time of day.
   void start(std::uint32_t cupti_version, bool converts_clock);
   void mark_clock() noexcept;
-  // What comes from now on belongs to `pass` (JD_WARMUP: it is thrown away). `joins`: kernels are
-  // joined with the operators that launched them.
+  // What comes from now on belongs to `pass` (JD_WARMUP: it is thrown away). `joins`: it is to be
+  // joined with the operators that called for it.
   void begin(std::uint32_t pass, bool joins);
   // As begin(), but what was launched up to this correlation id still belongs to the order pass.
   void begin_after(std::uint32_t last_of_order, std::uint32_t pass);
@@ -41,8 +42,8 @@ class KernelRecords {
   void completed(void* context, std::uint32_t stream, std::uint8_t* buffer,
                  std::size_t valid) noexcept;
   void flush();
-  // The pass's records are all here: joins kernels with operators and reports what was lost.
-  void settle();
+  // The pass's records are all here: joins them with their callers and reports what was lost.
+  void settle(const Callers::Calls& calls);
 
   void before_fork() noexcept { mutex_.lock(); }
   void after_fork(bool child) noexcept;
@@ -74,8 +75,8 @@ class KernelRecords {
   std::uint64_t delivered_ = 0, dropped_ = 0, incomplete_ = 0, unjoined_ = 0, of_graphs_ = 0;
   std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
   std::uint32_t last_context_ = spool::kNone;
-  std::unordered_map<std::uint32_t, std::uint64_t> external_ids_;  // by correlation
-  std::unordered_map<std::uint32_t, std::uint64_t> kernel_ns_;     // by correlation
+  std::unordered_map<std::uint32_t, std::uint64_t>
+      kernel_ns_;  // by correlation, of a pass that joins
 };
 
 }  // namespace joulediff::record

@@ -37,9 +37,10 @@ void buffer_completed(void* context, std::uint32_t stream, std::uint8_t* buffer,
   receiver.load()->completed(context, stream, buffer, valid);
 }
 
-void on_api(void* kernels, int, std::uint32_t, const void* data) noexcept {
+void on_api(void* kernels, int domain, std::uint32_t function, const void* data) noexcept {
   const auto& call = *static_cast<const cupti::CallbackData*>(data);
-  if (call.site == cupti::kApiEnter) static_cast<Kernels*>(kernels)->launching(call.correlation);
+  if (call.site == cupti::kApiEnter)
+    static_cast<Kernels*>(kernels)->called(domain, function, call.correlation);
 }
 
 // CUPTI calls into this library until the process ends, also when an engine has closed it.
@@ -67,13 +68,12 @@ bool is_wanted(std::string_view pass) {
   return false;
 }
 
-std::vector<int> kinds_of(std::uint32_t pass, bool with_operators) {
+// No API records: they can double the time of a launch-bound program, and callbacks tell as much.
+std::vector<int> kinds_of(std::uint32_t pass) {
   static const bool traces_waits = std::getenv("JOULEDIFF_TRACE_WAITS") != nullptr;
   std::vector<int> kinds{cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpy2, cupti::kMemset};
   if (pass == JD_ORDER || (pass == JD_TRACE && traces_waits))
     kinds.push_back(cupti::kSynchronization);
-  if (with_operators)
-    kinds.insert(kinds.end(), {cupti::kExternalCorrelation, cupti::kRuntime, cupti::kDriver});
   return kinds;
 }
 
@@ -157,7 +157,6 @@ void Kernels::unusable(const std::string& why) {
 void Kernels::taken_by(const std::string& other) {
   state_ = State::unusable;
   stretch_ = Stretch::over;
-  external_ = false;
   records_.begin(records_.pass(), false);
   enabled_.clear();
   subscription_.release(cupti_);
@@ -196,13 +195,17 @@ void Kernels::load() {
 bool Kernels::begin(std::uint32_t pass, bool with_operators) {
   if (!is_ours()) return false;
   records_.begin(pass, with_operators);
-  if (!enable(kinds_of(pass, with_operators))) return false;
-  external_.store(with_operators, std::memory_order_release);
-  if (pass == JD_ORDER && subscription_.held()) {
-    stacks_.begin();
-    subscription_.watch_launches(cupti_, true);
-  } else {
+  if (!enable(kinds_of(pass))) return false;
+  if (pass != JD_ORDER) {
     subscription_.release(cupti_);
+  } else if (!subscription_.held()) {
+    output_.diagnostic(
+        "warning", "record.no_callbacks",
+        "libcupti tells of no calls: kernels have no native stacks and no operators");
+  } else {
+    stacks_.begin();
+    if (with_operators) callers_.begin();
+    with_operators ? subscription_.watch_calls(cupti_) : subscription_.watch_launches(cupti_);
   }
   return true;
 }
@@ -231,7 +234,6 @@ bool Kernels::enable(const std::vector<int>& kinds) {
 }
 
 void Kernels::disable() {
-  external_.store(false, std::memory_order_release);
   for (const int kind : enabled_) cupti_.ActivityDisable(kind);
   enabled_.clear();
   subscription_.release(cupti_);
@@ -241,7 +243,7 @@ void Kernels::disable() {
 // Takes what the pass has left. False: another tool has it.
 bool Kernels::end_pass() {
   if (!is_ours()) return false;
-  if (stacks_.on()) subscription_.watch_launches(cupti_, false);
+  if (stacks_.on()) subscription_.watch_nothing(cupti_);
   records_.expect();
   cupti_.ActivityFlushAll(cupti::kForced);
   // CUPTI gives every buffer back, unless somebody else has registered for them: the last one to
@@ -298,19 +300,21 @@ void Kernels::watch_stretch() {
 // tells.
 void Kernels::end_stretch() {
   stretch_ = Stretch::over;
-  subscription_.watch_launches(cupti_, false);
+  subscription_.watch_nothing(cupti_);
   subscription_.release(cupti_);
   stacks_.end();
   const bool trace = is_wanted("trace");
   records_.begin_after(stacks_.last_correlation(), trace ? JD_TRACE : JD_WARMUP);
   if (trace)
-    enable(kinds_of(JD_TRACE, false));
+    enable(kinds_of(JD_TRACE));
   else
     disable();
   output_.clock();
 }
 
-void Kernels::launching(std::uint32_t correlation) noexcept {
+void Kernels::called(int domain, std::uint32_t function, std::uint32_t correlation) noexcept {
+  callers_.called(correlation);
+  if (!cupti::launches(domain, function)) return;
   const std::uint64_t launches = stacks_.launched(correlation);
   if (launches == 1) sem_post(&launched_);
   if (launches == stretch_launches_) sem_post(&launched_);
@@ -331,7 +335,7 @@ void Kernels::write_devices() {
 void Kernels::settle() {
   stacks_.end();
   write_devices();
-  records_.settle();
+  records_.settle(callers_.end());
 }
 
 std::uint8_t* Kernels::take_buffer(std::size_t& size) noexcept {
@@ -349,6 +353,7 @@ void Kernels::completed(void* context, std::uint32_t stream, std::uint8_t* buffe
 void Kernels::before_fork() noexcept {
   control_.lock();
   stacks_.before_fork();
+  callers_.before_fork();
   records_.before_fork();
   buffers_.before_fork();
 }
@@ -357,12 +362,12 @@ void Kernels::after_fork(bool child) noexcept {
   if (child && state_ != State::untried) {
     state_ = State::unusable;
     stretch_ = Stretch::over;
-    external_ = false;
     enabled_.clear();
     subscription_.forget();
   }
   buffers_.after_fork();
   records_.after_fork(child);
+  callers_.after_fork(child);
   stacks_.after_fork(child);
   control_.unlock();
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "record/buffers.h"
+#include "record/callers.h"
 #include "record/cupti.h"
 #include "record/kernel_records.h"
 #include "record/operators.h"
@@ -32,21 +33,11 @@ class Kernels {
   // What is complete, without asking that the device be synchronised.
   void flush();
 
-  // True: the calling thread's launches are now charged to `id`, until pop().
-  bool push(std::uint64_t id) noexcept {
-    return external_.load(std::memory_order_acquire) &&
-           cupti_.ActivityPushExternalCorrelationId(cupti::kCustom0, id) == cupti::kSuccess;
-  }
-  void pop() noexcept {
-    std::uint64_t id = 0;
-    cupti_.ActivityPopExternalCorrelationId(cupti::kCustom0, &id);
-  }
-
   // The callbacks of CUPTI.
   std::uint8_t* take_buffer(std::size_t& size) noexcept;
   void completed(void* context, std::uint32_t stream, std::uint8_t* buffer,
                  std::size_t valid) noexcept;
-  void launching(std::uint32_t correlation) noexcept;
+  void called(int domain, std::uint32_t function, std::uint32_t correlation) noexcept;
 
   void before_fork() noexcept;
   void after_fork(bool child) noexcept;
@@ -73,6 +64,7 @@ class Kernels {
 
   Output& output_;
   LaunchStacks stacks_;
+  Callers callers_;
   Buffers buffers_;
 
   std::mutex control_;  // who switches; never held by a callback
@@ -84,7 +76,6 @@ class Kernels {
   std::vector<int> enabled_;
   bool devices_written_ = false;
   void (*on_first_launch_)() = nullptr;
-  std::atomic<bool> external_ = false;
   std::atomic<std::uint64_t> stretch_launches_ = 0;
   sem_t launched_{};  // posted at the first launch of the stretch and when there are enough
 

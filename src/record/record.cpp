@@ -35,7 +35,7 @@ struct Process {
 struct OpenOperator {
   std::uint32_t step, index;
   std::uint64_t begin_ns;
-  bool charged;  // its number is on CUPTI's stack
+  std::uint64_t outer;  // what the thread was in before
 };
 thread_local std::vector<OpenOperator> open_operators;
 
@@ -172,10 +172,8 @@ JD_EXPORT void jd_operator(uint32_t index, const char* name, const uint64_t* inp
 JD_EXPORT void jd_operator_begin(uint32_t step, uint32_t index, const char* name) {
   recording([&](Process& p) {
     p.operators.named(step, index, name);
-    open_operators.push_back({step, index, 0, false});
-    OpenOperator& now_open = open_operators.back();
-    now_open.charged = p.kernels.push(std::uint64_t{step} << 32 | index);
-    now_open.begin_ns = now_ns();
+    const std::uint64_t outer = Callers::enter(std::uint64_t{step} << 32 | index);
+    open_operators.push_back({step, index, now_ns(), outer});
   });
 }
 
@@ -184,7 +182,7 @@ JD_EXPORT void jd_operator_end(void) {
   const std::uint64_t end_ns = now_ns();
   const OpenOperator ended = open_operators.back();
   open_operators.pop_back();
-  if (ended.charged) process().kernels.pop();
+  Callers::enter(ended.outer);
   recording(
       [&](Process& p) { p.operators.executed(ended.step, ended.index, ended.begin_ns, end_ns); });
 }

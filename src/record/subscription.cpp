@@ -5,7 +5,9 @@ namespace joulediff::record {
 Subscription::Answer Subscription::acquire(const cupti::Functions& cupti, cupti::Callback callback,
                                            void* user, std::string& other) {
   if (held()) return Answer::ours;
-  if (cupti.Unsubscribe == nullptr || cupti.EnableCallback == nullptr) return Answer::unknown;
+  if (cupti.Unsubscribe == nullptr || cupti.EnableCallback == nullptr ||
+      cupti.EnableDomain == nullptr)
+    return Answer::unknown;
   char name[128] = "";
   cupti::Result result = 0;
   if (cupti.Subscribe_v2 != nullptr) {
@@ -23,12 +25,24 @@ Subscription::Answer Subscription::acquire(const cupti::Functions& cupti, cupti:
   return result == cupti::kMultipleSubscribers ? Answer::others : Answer::unknown;
 }
 
-void Subscription::watch_launches(const cupti::Functions& cupti, bool on) {
+void Subscription::watch_calls(const cupti::Functions& cupti) {
+  if (!held()) return;
+  for (const int domain : {cupti::kDriverDomain, cupti::kRuntimeDomain})
+    cupti.EnableDomain(1, subscriber_, domain);
+}
+
+void Subscription::watch_launches(const cupti::Functions& cupti) {
   if (!held()) return;
   for (const std::uint32_t function : cupti::kDriverLaunches)
-    cupti.EnableCallback(on, subscriber_, cupti::kDriverDomain, function);
+    cupti.EnableCallback(1, subscriber_, cupti::kDriverDomain, function);
   for (const std::uint32_t function : cupti::kRuntimeLaunches)
-    cupti.EnableCallback(on, subscriber_, cupti::kRuntimeDomain, function);
+    cupti.EnableCallback(1, subscriber_, cupti::kRuntimeDomain, function);
+}
+
+void Subscription::watch_nothing(const cupti::Functions& cupti) {
+  if (!held()) return;
+  for (const int domain : {cupti::kDriverDomain, cupti::kRuntimeDomain})
+    cupti.EnableDomain(0, subscriber_, domain);
 }
 
 void Subscription::release(const cupti::Functions& cupti) {

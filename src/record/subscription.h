@@ -17,8 +17,10 @@ class Subscription {
   Answer acquire(const cupti::Functions& cupti, cupti::Callback callback, void* user,
                  std::string& other);
   bool held() const { return subscriber_ != nullptr; }
-  // Callbacks on the API functions that launch kernels.
-  void watch_launches(const cupti::Functions& cupti, bool on);
+  // Callbacks on every API call, or on those alone that launch kernels.
+  void watch_calls(const cupti::Functions& cupti);
+  void watch_launches(const cupti::Functions& cupti);
+  void watch_nothing(const cupti::Functions& cupti);
   void release(const cupti::Functions& cupti);
   // In a forked child, which has no CUPTI.
   void forget() noexcept { subscriber_ = nullptr; }

@@ -1,10 +1,10 @@
-// A libcupti that has no device: it keeps the calls, stacks and buffers as the real one does, and
-// what "ran" is what a test says. Kernels go to one buffer and API records to another, and the
-// kernels' buffer is handed over first: a recorder that relies on the order of records fails here.
+// A libcupti that has no device: it keeps the calls and buffers as the real one does, and what
+// "ran" is what a test says. Kernels go to one buffer and waits to another.
 //
 // Environment: FAKE_CUPTI_VERSION (default 130001), FAKE_CUPTI_ERROR (what cuptiActivityEnable
-// answers), FAKE_CUPTI_NO_CLOCK (timestamps stay those of CLOCK_REALTIME), FAKE_CUPTI_PLAY (a file
-// of JOULEDIFF_CUPTI_RAW, played with the first forced flush).
+// answers), FAKE_CUPTI_NO_CLOCK (timestamps stay those of CLOCK_REALTIME), FAKE_CUPTI_NO_CALLBACKS
+// (nobody can subscribe), FAKE_CUPTI_PLAY (a file of JOULEDIFF_CUPTI_RAW, played with the first
+// forced flush).
 
 #include "fake_cupti.h"
 
@@ -28,7 +28,8 @@ constexpr std::size_t kKernel9Bytes = 208, kKernel10Bytes = 216, kMemcpy5Bytes =
                       kMemcpy6Bytes = 96, kMemcpyPtoPBytes = 96, kMemsetBytes = 88,
                       kSynchronizationBytes = 40, kSynchronization2Bytes = 56, kExternalBytes = 24,
                       kApiBytes = 40;
-constexpr Result kInvalid = 1, kNoMoreRecords = 12, kQueueEmpty = 18;
+constexpr int kExternalCorrelation = 39;  // in buffers that were filled elsewhere
+constexpr Result kInvalid = 1, kNoMoreRecords = 12;
 
 struct Buffer {
   std::uint8_t* bytes = nullptr;
@@ -43,13 +44,13 @@ std::uint64_t enabled;
 std::uint32_t correlations;
 std::size_t lost;
 Buffer device, host;
-thread_local std::vector<std::uint64_t> externals;
 
 struct Watcher {
   Callback callback;
   void* user;
   std::string name;
   std::map<std::pair<int, std::uint32_t>, bool> functions;
+  std::map<int, bool> domains;  // all functions of it
 };
 Watcher* watcher;  // who subscribes
 std::size_t rival_buffers;
@@ -148,13 +149,6 @@ void add_launch(const FakeLaunch& launch, std::uint32_t id, std::vector<Buffer>&
   device.incomplete |= launch.start == 0;
 }
 
-struct ApiActivity {
-  std::int32_t kind;
-  std::uint8_t skipped[28];
-  std::uint32_t correlation, skipped2;
-};
-static_assert(sizeof(ApiActivity) == kApiBytes);
-
 // Who got the buffer.
 void rival_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
   static std::uint8_t buffers[2][std::size_t{1} << 20];  // the device's and the host's
@@ -174,31 +168,47 @@ std::string contents_of(const std::string& path) {
 
 Result subscribe(Subscriber* out, Callback callback, void* user, std::string name, char* old_name,
                  std::size_t old_size) {
+  if (std::getenv("FAKE_CUPTI_NO_CALLBACKS") != nullptr) return kInvalid;
   const std::lock_guard lock(mutex);
   if (watcher != nullptr) {
     if (old_name != nullptr && old_size > 0)
       old_name[watcher->name.copy(old_name, old_size - 1)] = '\0';
     return kMultipleSubscribers;
   }
-  watcher = new Watcher{callback, user, std::move(name), {}};
+  watcher = new Watcher{callback, user, std::move(name), {}, {}};
   *out = reinterpret_cast<Subscriber>(watcher);
   return kSuccess;
 }
 
 // The API call as its subscriber sees it, on the thread that makes it.
-void tell_watcher(std::uint32_t correlation) {
+void tell_watcher(std::uint32_t function, std::uint32_t correlation) {
   Watcher seen{};
   {
     const std::lock_guard lock(mutex);
-    constexpr std::uint32_t kLaunchKernel = 211;
-    if (watcher == nullptr || !watcher->functions[{kRuntimeDomain, kLaunchKernel}]) return;
+    if (watcher == nullptr ||
+        !(watcher->domains[kRuntimeDomain] || watcher->functions[{kRuntimeDomain, function}]))
+      return;
     seen = *watcher;
   }
   CallbackData data{};
   data.correlation = correlation;
-  seen.callback(seen.user, kRuntimeDomain, 211, &data);
+  seen.callback(seen.user, kRuntimeDomain, function, &data);
   data.site = 1;
-  seen.callback(seen.user, kRuntimeDomain, 211, &data);
+  seen.callback(seen.user, kRuntimeDomain, function, &data);
+}
+
+// The function of the runtime that leads to it: cudaGetDevice leads to nothing.
+std::uint32_t function_of(const FakeLaunch* launch) {
+  constexpr std::uint32_t kGetDevice = 17, kMemcpyAsync = 41, kMemsetAsync = 51,
+                          kStreamSynchronize = 131, kLaunchKernel = 211;
+  switch (launch == nullptr ? 0 : launch->kind) {
+    case kConcurrentKernel: return kLaunchKernel;
+    case kMemcpy:
+    case kMemcpy2: return kMemcpyAsync;
+    case kMemset: return kMemsetAsync;
+    case kSynchronization: return kStreamSynchronize;
+    default: return kGetDevice;
+  }
 }
 
 }  // namespace
@@ -310,17 +320,12 @@ Result cuptiEnableCallback(std::uint32_t enable, Subscriber subscriber, int doma
   return kSuccess;
 }
 
-Result cuptiActivityPushExternalCorrelationId(int kind, std::uint64_t id) {
-  if (kind != kCustom0) return kInvalid;
-  externals.push_back(id);
-  return kSuccess;
-}
-
-Result cuptiActivityPopExternalCorrelationId(int kind, std::uint64_t* id) {
-  if (kind != kCustom0) return kInvalid;
-  if (externals.empty()) return kQueueEmpty;
-  *id = externals.back();
-  externals.pop_back();
+Result cuptiEnableDomain(std::uint32_t enable, Subscriber subscriber, int domain) {
+  const std::lock_guard lock(mutex);
+  if (reinterpret_cast<Watcher*>(subscriber) != watcher) return kInvalid;
+  watcher->domains[domain] = enable != 0;
+  if (enable == 0)
+    std::erase_if(watcher->functions, [&](auto& f) { return f.first.first == domain; });
   return kSuccess;
 }
 
@@ -331,20 +336,17 @@ std::uint32_t fake_cupti_call(const FakeLaunch* launch) {
     const std::lock_guard lock(mutex);
     id = ++correlations;
   }
-  if (launch != nullptr && launch->kind == kConcurrentKernel) tell_watcher(id);
+  tell_watcher(function_of(launch), id);
   {
     const std::lock_guard lock(mutex);
-    if (is_on(kRuntime)) {
-      if (is_on(kExternalCorrelation) && !externals.empty())
-        add(host,
-            ExternalCorrelationActivity{kExternalCorrelation, kCustom0, externals.back(), id, 0},
-            ready);
-      add(host, ApiActivity{kRuntime, {}, id, 0}, ready);
-    }
     if (launch != nullptr && is_on(launch->kind)) add_launch(*launch, id, ready);
   }
   complete(ready);
   return id;
+}
+
+void fake_cupti_call_as(std::uint32_t correlation) {
+  tell_watcher(function_of(nullptr), correlation);
 }
 
 void fake_cupti_drop(std::size_t count) {
@@ -390,6 +392,7 @@ std::size_t fake_cupti_watched(void) {
   if (watcher == nullptr) return 0;
   std::size_t count = 0;
   for (const auto& [function, on] : watcher->functions) count += on;
+  for (const auto& [domain, on] : watcher->domains) count += on;
   return count;
 }
 

@@ -21,6 +21,9 @@ struct FakeLaunch {
 // Returns its correlation id.
 std::uint32_t fake_cupti_call(const FakeLaunch* launch);
 
+// A call that led to what lies in a buffer that is played.
+void fake_cupti_call_as(std::uint32_t correlation);
+
 // The device's buffers lose `count` records.
 void fake_cupti_drop(std::size_t count);
 
@@ -35,7 +38,8 @@ void fake_cupti_rival_leaves(void);
 // How many buffers the rival got.
 std::size_t fake_cupti_rival_buffers(void);
 
-// Whether somebody holds the subscription, and how many API functions are watched.
+// Whether somebody holds the subscription, and how many API functions, or whole domains, are
+// watched.
 bool fake_cupti_subscribed(void);
 std::size_t fake_cupti_watched(void);
 

@@ -1,6 +1,7 @@
 #include "record/launcher.h"
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <sys/socket.h>
@@ -54,7 +55,8 @@ bool Launcher::say(const std::string& line) {
   return !lost();
 }
 
-// The number after `word`; none where the launcher says "enough".
+// The number after `word`; none where the launcher says "enough", or what it does not say: then it
+// is lost.
 std::optional<std::uint64_t> Launcher::hear(const char* word) {
   std::size_t end;
   while ((end = heard_.find('\n')) == std::string::npos) {
@@ -70,7 +72,12 @@ std::optional<std::uint64_t> Launcher::hear(const char* word) {
   const std::string line = heard_.substr(0, end);
   heard_.erase(0, end + 1);
   const std::string begin = std::string(word) + " ";
-  if (line.starts_with(begin)) return std::strtoull(line.c_str() + begin.size(), nullptr, 10);
+  std::uint64_t number = 0;
+  if (line.starts_with(begin)) {
+    const char* const last = line.data() + line.size();
+    const auto [stop, error] = std::from_chars(line.data() + begin.size(), last, number);
+    if (error == std::errc() && stop == last) return number;
+  }
   if (line != "enough") lose();
   return {};
 }

@@ -219,6 +219,7 @@ void Stepper::guarded(Body body) noexcept {
     tell("error", "recording_failed",
          std::string("the recorder made a mistake, and records no more in this process: ") +
              error.what());
+    jd_flush();
     if (Launcher launcher; launcher.connect()) launcher.done();
   }
 }

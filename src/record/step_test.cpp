@@ -321,6 +321,26 @@ TEST(Replay, GoesOnWithoutALauncherThatDies) {
   EXPECT_THAT(r.payloads(Type::step), SizeIs(9));
 }
 
+TEST(Replay, BelievesNoAnswerThatIsNone) {
+  for (const char* answer : {"replay 3x", "replay ", "replay -1", "replay 99999999999999999999"}) {
+    LauncherDouble launcher({answer, "enough", "enough", "enough", "enough"});
+    const auto r = recorded(
+        [] {
+          Engine engine;
+          while (jd_recording() != 0) {
+            jd_step_begin(nullptr);
+            engine.step();
+            jd_step_end();
+          }
+        },
+        {{"JOULEDIFF_STEPS", "1"}, {"JOULEDIFF_SOCKET", launcher.path()}});
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("record.launcher_lost")))
+        << answer;
+    EXPECT_THAT(launcher.heard(), SizeIs(1)) << answer;
+  }
+}
+
 TEST(Replay, ChoosesWhatMakesUpTheTime) {
   const std::vector<Described> all{{"a", "a", false}, {"b", "b", false}, {"a", "a", false},
                                    {"c", "c", true},  {"d", "d", false}, {"e", "e", false}};

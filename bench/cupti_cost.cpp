@@ -62,6 +62,17 @@ Function* function(const char* name) {
 }  // namespace
 
 // Each returns 0, or what CUPTI answered; -1: there is no CUPTI.
+//
+// Where CUPTI keeps the times of kernels until it reads them: on the device, as it does unasked
+// since CUDA 12.0.1, or in pinned memory of the host. To be called before CUDA comes up.
+extern "C" int cost_pinned(int pinned) {
+  constexpr int kHostPinned = 8;  // CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED
+  auto* const set = function<int(int, std::size_t*, void*)>("cuptiActivitySetAttribute");
+  auto value = static_cast<std::uint8_t>(pinned);
+  std::size_t size = sizeof value;
+  return set != nullptr ? set(kHostPinned, &size, &value) : -1;
+}
+
 extern "C" int cost_start(int own_clock) {
   auto* const callbacks = function<int(cupti::BufferRequested, cupti::BufferCompleted)>(
       "cuptiActivityRegisterCallbacks");

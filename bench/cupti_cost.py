@@ -30,9 +30,11 @@ WAYS = {
 class Cupti:
     """Records of some kinds into buffers that nobody reads."""
 
-    def __init__(self, path, own_clock):
+    def __init__(self, path, own_clock, pinned):
         self._library = ctypes.CDLL(path)
         self._library.cost_flush.restype = ctypes.c_uint64
+        if pinned:
+            self._check(self._library.cost_pinned(1))
         self._check(self._library.cost_start(own_clock))
         self.bytes = {}
 
@@ -73,14 +75,17 @@ def main():
                         "leave anything behind?")
     parser.add_argument("--leave", action="store_true",
                         help="CUPTI leaves the process (cuptiFinalize) after that first block")
+    parser.add_argument("--pinned", action="store_true",
+                        help="CUPTI keeps times in memory of the host, not on the device")
     parser.add_argument("--blocks", type=int, default=10, help="of each way (default: 10)")
     parser.add_argument("--seconds", type=float, default=1, help="of a block (default: 1)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", help="write the figures to this file, too")
     args = parser.parse_args()
+    import torch  # noqa: F401  brings libcupti, which is to be asked before CUDA comes up
+    cupti = Cupti(args.cost, args.own_clock, args.pinned)
     load = recorded.Workload(args.model, args.device)
     load.make(20)
-    cupti = Cupti(args.cost, args.own_clock)
     arms = {paired.OFF: overhead.off(load.step)}
     arms |= {name: cupti.way(name, load.step) for name in args.ways.split(",")}
     if args.first:

@@ -23,7 +23,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean and its 95 % interval."""
+    """A mean, or the pseudomedian in its place, and its 95 % interval."""
 
     mean: float
     low: float
@@ -74,8 +74,32 @@ def pairs_of(blocks):
 
 def overhead(pairs, cost):
     """By how much the arm's steps cost more; cost: a Block's attribute. A fraction of off's."""
-    return interval([(getattr(arm, cost) / arm.steps) / (getattr(off, cost) / off.steps) - 1
-                     for off, arm in pairs])
+    return shift([(getattr(arm, cost) / arm.steps) / (getattr(off, cost) / off.steps) - 1
+                  for off, arm in pairs])
+
+
+def shift(values):
+    """Where independent differences lie: Hodges and Lehmann's estimate (the median of the means of
+    all pairs of values) with the interval of Wilcoxon's signed ranks. Some blocks are hit by what
+    else runs on the machine, and of a mean such a block takes hold."""
+    means = sorted((x + y) / 2 for i, x in enumerate(values) for y in values[i:])
+    rank = _signed_rank(len(values))
+    if rank == 0:  # too few for this interval
+        return interval(values)
+    return Estimate(statistics.median(means), means[rank - 1], means[-rank], len(values))
+
+
+def _signed_rank(count, level=0.95):
+    """The largest rank k with P(W < k) <= (1 - level) / 2, W the signed-rank statistic of `count`."""
+    ways = [1]  # by the sum: subsets of the ranks 1 to n
+    for n in range(1, count + 1):
+        ways = [(ways[s] if s < len(ways) else 0) + (ways[s - n] if s >= n else 0)
+                for s in range(len(ways) + n)]
+    most, below, k = (1 - level) / 2 * 2**count, 0, 0
+    while below + ways[k] <= most:
+        below += ways[k]
+        k += 1
+    return k
 
 
 def interval(values):

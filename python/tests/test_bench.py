@@ -4,6 +4,7 @@ blocks, and how they read and compare kernels."""
 import argparse
 import contextlib
 import itertools
+import math
 import os
 import pathlib
 import random
@@ -34,6 +35,21 @@ def test_the_interval_of_a_mean():
     assert found.count == 5 and found.mean == pytest.approx(0.03)
     assert found.high - found.mean == pytest.approx(2.77645 * 0.0158114 / 5**0.5, rel=1e-4)
     assert found.mean - found.low == pytest.approx(found.high - found.mean)
+
+
+@pytest.mark.parametrize("count, rank", [(5, 0), (6, 1), (10, 9), (20, 53), (40, 265)])
+def test_ranks_of_wilcoxons_interval(count, rank):
+    """The critical values of the two-sided 5 % signed-rank test (each W at most so large rejects)
+    as tables of the statistic have them: 0, 8, 52, 264."""
+    assert paired._signed_rank(count) == rank
+
+
+def test_a_block_that_was_disturbed_carries_nothing_off():
+    values = [0.01 + 0.001 * math.sin(i) for i in range(40)]
+    calm, hit = paired.shift(values), paired.shift(values[:38] + [0.9, 1.3])
+    assert calm.mean == pytest.approx(0.01, abs=2e-4)
+    assert hit.mean == pytest.approx(calm.mean, abs=2e-4) and hit.high < 0.011
+    assert paired.interval(values[:38] + [0.9, 1.3]).high > 0.1
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -39,6 +39,23 @@ void match_gpt(benchmark::State& state) {
 }
 BENCHMARK(match_gpt)->Arg(2)->Arg(12)->Arg(48)->Unit(benchmark::kMillisecond);
 
+// How it grows: layers are what programs have many of. The last has some 100,000 operators a side.
+void match_deep(benchmark::State& state) {
+  const std::int64_t layers = state.range(0);
+  testing::GptSize size;
+  size.layers = layers;
+  size.tokens = 8;
+  size.width = 24;
+  const Programs p{testing::gpt(testing::Style::addmm_hnd, {}, size),
+                   testing::gpt(testing::Style::separate_nhd, {}, size)};
+  std::size_t regions = 0;
+  for (auto _ : state) regions = match(p.a, p.b).regions.size();
+  state.counters["operators_a"] = static_cast<double>(p.a.operators.size());
+  state.counters["operators_b"] = static_cast<double>(p.b.operators.size());
+  state.counters["regions"] = static_cast<double>(regions);
+}
+BENCHMARK(match_deep)->Arg(32)->Arg(320)->Arg(2000)->Unit(benchmark::kMillisecond)->Iterations(1);
+
 // Every candidate of equal moments has to be compared: the coarsest tolerance.
 void match_gpt_bf16(benchmark::State& state) {
   Programs p = programs(testing::Style::addmm_hnd, testing::Style::separate_nhd, state.range(0));

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 namespace joulediff::match {
@@ -124,9 +125,83 @@ bool nearer(const Candidate& x, const Candidate& y) {
          std::tie(y.pair.distance, y.depth, y.pair.a, y.pair.b);
 }
 
+// A moment, how far the two of an equal pair may lie apart in it, in tolerances times a scale, and
+// that scale.
+struct Window {
+  double (*moment)(const Fingerprint&);
+  double (*scale)(const Fingerprint&);
+};
+double rms_of(const Fingerprint& f) {
+  return f.rms;
+}
+constexpr Window kWindows[] = {
+    {rms_of, rms_of},
+    {[](const Fingerprint& f) { return f.mean; }, rms_of},
+    {[](const Fingerprint& f) { return f.mean_abs; }, rms_of},
+    {[](const Fingerprint& f) { return f.l4; }, [](const Fingerprint& f) { return f.l4; }},
+    {[](const Fingerprint& f) { return f.min; },
+     [](const Fingerprint& f) { return kLooseMoments * largest(f); }},
+    {[](const Fingerprint& f) { return f.max; },
+     [](const Fingerprint& f) { return kLooseMoments * largest(f); }},
+};
+
+// Classes of one bucket by one moment.
+class Line {
+ public:
+  Line(const SideView& side, std::vector<std::uint32_t> classes, const Window& window,
+       double tolerance)
+      : window_(window), width_((tolerance + kMomentError) * 1.5) {  // generous: compare() decides
+    for (const std::uint32_t c : classes)
+      points_.emplace_back(window.moment(fingerprint_of(side, c)), c);
+    std::ranges::sort(points_);
+  }
+  // Those whose moment is near that of `f`.
+  auto near(const Fingerprint& f) const {
+    const double at = window_.moment(f), half = width_ * window_.scale(f);
+    const auto moment = [](const auto& point) { return point.first; };
+    return std::ranges::subrange(std::ranges::lower_bound(points_, at - half, {}, moment),
+                                 std::ranges::upper_bound(points_, at + half, {}, moment));
+  }
+
+ private:
+  const Window& window_;
+  double width_;
+  std::vector<std::pair<double, std::uint32_t>> points_;
+};
+
+using ClassList = std::vector<std::uint32_t>;
+
+// Calls `visit` with each pair of `of_a` and `of_b` that may be near, by the moment that tells most
+// of them apart: normalised activations have one rms, and so have masks one extreme.
+template <class Visit>
+void visit_near(const SideView& a, const SideView& b, const ClassList& of_a, const ClassList& of_b,
+                double tolerance, Visit visit) {
+  if (of_a.empty() || of_b.empty()) return;
+  std::optional<Line> best;
+  std::size_t least = 0;
+  for (const Window& window : kWindows) {
+    Line line(b, of_b, window, tolerance);
+    std::size_t count = 0;
+    for (const std::uint32_t c : of_a) count += std::ranges::size(line.near(fingerprint_of(a, c)));
+    if (!best || count < least) {
+      least = count;
+      best.emplace(std::move(line));
+    }
+    if (least <= of_a.size()) break;
+  }
+  for (const std::uint32_t ca : of_a) {
+    for (const auto& [moment, cb] : best->near(fingerprint_of(a, ca))) visit(ca, cb);
+  }
+}
+
+// Equal bits are as near as can be: such pairs are not compared with all others, only others with
+// them.
 std::vector<Candidate> candidates(const SideView& a, const SideView& b, double tolerance) {
-  std::map<Bucket, std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>> buckets;
-  const auto fill = [&](const SideView& side, auto member) {
+  struct Lists {
+    ClassList a, b;
+  };
+  std::map<Bucket, Lists> buckets;
+  const auto fill = [&](const SideView& side, ClassList Lists::* member) {
     for (std::uint32_t c = 0; c < side.classes.classes.size(); ++c) {
       const Fingerprint& f = fingerprint_of(side, c);
       (buckets[{f.count, f.nan, f.positive_infinity, f.negative_infinity,
@@ -135,28 +210,35 @@ std::vector<Candidate> candidates(const SideView& a, const SideView& b, double t
           .push_back(c);
     }
   };
-  using Lists = std::pair<std::vector<std::uint32_t>, std::vector<std::uint32_t>>;
-  fill(a, &Lists::first);
-  fill(b, &Lists::second);
+  fill(a, &Lists::a);
+  fill(b, &Lists::b);
 
   std::vector<Candidate> found;
-  for (auto& [bucket, lists] : buckets) {
-    auto& [of_a, of_b] = lists;
-    const auto rms_b = [&](std::uint32_t c) { return fingerprint_of(b, c).rms; };
-    std::ranges::sort(of_b, {}, rms_b);
-    for (const std::uint32_t ca : of_a) {
-      const double rms = fingerprint_of(a, ca).rms;
-      const double width = (tolerance + kMomentError) * 1.2;  // generous: compare() decides
-      auto it = std::ranges::lower_bound(of_b, rms * (1 - width), {}, rms_b);
-      for (; it != of_b.end() && rms_b(*it) <= rms * (1 + width); ++it) {
-        Candidate candidate;
-        std::optional<Pair> pair = compare(a, b, ca, *it, tolerance, candidate.common);
-        if (!pair) continue;
-        candidate.pair = std::move(*pair);
-        candidate.depth = std::abs(a.classes.classes[ca].depth - b.classes.classes[*it].depth);
-        found.push_back(std::move(candidate));
-      }
+  const auto visit = [&](std::uint32_t ca, std::uint32_t cb) {
+    Candidate candidate;
+    std::optional<Pair> pair = compare(a, b, ca, cb, tolerance, candidate.common);
+    if (!pair) return false;
+    candidate.pair = std::move(*pair);
+    candidate.depth = std::abs(a.classes.classes[ca].depth - b.classes.classes[cb].depth);
+    found.push_back(std::move(candidate));
+    return true;
+  };
+  std::vector<bool> same_b(b.classes.classes.size(), false);
+  for (const auto& [bucket, lists] : buckets) {
+    std::map<value::Lanes, std::uint32_t> by_bits;
+    for (const std::uint32_t cb : lists.b) by_bits.emplace(fingerprint_of(b, cb).own, cb);
+    ClassList same_of_a, other_a, other_b;
+    for (const std::uint32_t ca : lists.a) {
+      const auto same = by_bits.find(fingerprint_of(a, ca).own);
+      const bool is_same = same != by_bits.end() && visit(ca, same->second);
+      (is_same ? same_of_a : other_a).push_back(ca);
+      if (is_same) same_b[same->second] = true;
     }
+    for (const std::uint32_t cb : lists.b) {
+      if (!same_b[cb]) other_b.push_back(cb);
+    }
+    visit_near(a, b, other_a, lists.b, tolerance, visit);
+    visit_near(a, b, same_of_a, other_b, tolerance, visit);
   }
   return found;
 }

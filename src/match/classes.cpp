@@ -11,6 +11,8 @@
 #include <map>
 #include <tuple>
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 #include "match/geometry.h"
 
 namespace joulediff::match {
@@ -82,30 +84,45 @@ void join_casts(const run::Run& run, const Graph& graph, UnionFind& sets) {
   }
 }
 
-Geometry geometry_of(const run::Run& run, run::TensorId id, std::vector<std::int64_t> shape) {
+// Samples along each axis, by shape: programs have many tensors of few shapes.
+using Grids = std::map<std::vector<std::int64_t>, std::vector<std::uint32_t>>;
+
+const std::vector<std::uint32_t>& grid_of(const std::vector<std::int64_t>& shape, Grids& grids) {
+  const auto [it, fresh] = grids.try_emplace(shape);
+  if (fresh) {
+    for (const auto& axis : value::sample_grid(shape))
+      it->second.push_back(static_cast<std::uint32_t>(axis.size()));
+  }
+  return it->second;
+}
+
+Geometry geometry_of(const run::Run& run, run::TensorId id, std::vector<std::int64_t> shape,
+                     Grids& grids) {
   const run::Tensor& tensor = run.tensors[id.index()];
   Geometry g{id, std::move(shape), {}, {}, tensor.sample, {}, 0};
   g.sorted = g.shape;
   std::ranges::sort(g.sorted);
-  for (const auto& axis : value::sample_grid(g.shape)) {
-    g.grid.push_back(static_cast<std::uint32_t>(axis.size()));
-  }
+  g.grid = grid_of(g.shape, grids);
   double squares = 0;
-  for (std::size_t i = 0; i < g.sample.size(); ++i) {
-    float& x = g.sample[i];
+  for (std::size_t i = 0; i < tensor.sample.size(); ++i) {
+    const float x = tensor.sample[i];
     if (std::abs(x) < kMask) {
       squares += static_cast<double>(x) * x;
       continue;
     }
-    if (g.special.empty()) g.special.resize(g.sample.size());
+    if (!g.cleared) {
+      g.special.resize(tensor.sample.size());
+      g.cleared = std::make_unique<std::vector<float>>(tensor.sample);
+      g.sample = *g.cleared;
+    }
     g.special[i] = std::isnan(x) ? 3 : x > 0 ? 1 : 2;
-    x = 0;
+    (*g.cleared)[i] = 0;
   }
   g.norm = std::sqrt(squares);
   return g;
 }
 
-void add_geometries(const run::Run& run, const Value& value, EqualClass& equal) {
+void add_geometries(const run::Run& run, const Value& value, Grids& grids, EqualClass& equal) {
   for (const run::TensorId id : value.tensors) {
     const run::Tensor& tensor = run.tensors[id.index()];
     if (tensor.sample.empty()) continue;
@@ -114,7 +131,7 @@ void add_geometries(const run::Run& run, const Value& value, EqualClass& equal) 
                             [&](const Geometry& g) { return g.shape == shape; })) {
       continue;
     }
-    Geometry g = geometry_of(run, id, std::move(shape));
+    Geometry g = geometry_of(run, id, std::move(shape), grids);
     std::size_t samples = 1;
     for (const std::uint32_t k : g.grid) samples *= k;
     if (samples == tensor.sample.size()) equal.geometries.push_back(std::move(g));
@@ -128,7 +145,8 @@ Classes equal_classes(const run::Run& run, const Graph& graph) {
                          std::uint64_t>;
   const std::size_t size = graph.values.size();
   UnionFind sets(size);
-  std::map<Key, std::uint32_t> seen;
+  boost::unordered_flat_map<Key, std::uint32_t> seen;
+  seen.reserve(size);
   std::vector<bool> eligible(size, false);
   for (std::uint32_t v = 0; v < size; ++v) {
     const Fingerprint& f = fingerprint_of(run, graph.values[v]);
@@ -141,6 +159,7 @@ Classes equal_classes(const run::Run& run, const Graph& graph) {
   }
   join_casts(run, graph, sets);
 
+  Grids grids;
   Classes result;
   result.of_value.assign(size, kNone);
   std::vector<std::uint32_t> of_set(size, kNone);
@@ -163,7 +182,7 @@ Classes equal_classes(const run::Run& run, const Graph& graph) {
       equal.depth = depth;
       equal.tensor = graph.values[v].tensors.front();
     }
-    add_geometries(run, graph.values[v], equal);
+    add_geometries(run, graph.values[v], grids, equal);
   }
   return result;
 }

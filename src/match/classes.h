@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "match/graph.h"
@@ -17,9 +19,10 @@ struct Geometry {
   std::vector<std::int64_t> shape;   // squeezed
   std::vector<std::int64_t> sorted;  // its lengths, ascending
   std::vector<std::uint32_t> grid;   // samples along each axis
-  std::vector<float> sample;
+  std::span<const float> sample;     // of the run, or `cleared`
   std::vector<std::int8_t> special;  // empty: none
   double norm = 0;                   // root of the sum of squares
+  std::unique_ptr<std::vector<float>> cleared = nullptr;
 };
 
 // Values with the same elements, in whatever layout: views, reshapes, copies and recomputations.

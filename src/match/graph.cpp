@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <utility>
+
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "match/geometry.h"
 
@@ -26,25 +28,39 @@ struct Stored {
 
 using Storages = std::map<std::uint64_t, std::vector<Stored>>;
 
-void add_once(std::vector<std::uint32_t>& list, std::uint32_t item) {
+void add_once(Few& list, std::uint32_t item) {
   if (std::ranges::find(list, item) == list.end()) list.push_back(item);
 }
 
 Storages collapse(const run::Run& run, Graph& graph, std::vector<std::uint32_t>& value_of) {
-  using Key = std::tuple<std::uint64_t, std::uint64_t, ElementSet, value::DType, value::Lanes>;
-  std::map<Key, std::uint32_t> known;
+  struct Known {
+    ElementSet elements;
+    value::DType dtype;
+    value::Lanes own;
+    std::uint32_t value;
+  };
+  using Memory = std::pair<std::uint64_t, std::uint64_t>;  // a storage and its version
+  boost::unordered_flat_map<Memory, std::vector<Known>> known;
+  graph.values.reserve(run.tensors.size());
   Storages storages;
   for (std::size_t t = 0; t < run.tensors.size(); ++t) {
     const run::Tensor& tensor = run.tensors[t];
-    const auto [it, fresh] = known.try_emplace({tensor.storage, tensor.version, element_set(tensor),
-                                                tensor.fingerprint.dtype, tensor.fingerprint.own},
-                                               static_cast<std::uint32_t>(graph.values.size()));
-    if (fresh) {
+    std::vector<Known>& there = known[{tensor.storage, tensor.version}];
+    ElementSet elements = element_set(tensor);
+    auto it = std::ranges::find_if(there, [&](const Known& k) {
+      return k.elements == elements && k.dtype == tensor.fingerprint.dtype &&
+             k.own == tensor.fingerprint.own;
+    });
+    if (it == there.end()) {
+      const auto value = static_cast<std::uint32_t>(graph.values.size());
       graph.values.emplace_back();
-      storages[tensor.storage].push_back({tensor.version, std::get<2>(it->first), it->second});
+      storages[tensor.storage].push_back({tensor.version, elements, value});
+      there.push_back(
+          {std::move(elements), tensor.fingerprint.dtype, tensor.fingerprint.own, value});
+      it = there.end() - 1;
     }
-    graph.values[it->second].tensors.emplace_back(t);
-    value_of[t] = it->second;
+    graph.values[it->value].tensors.emplace_back(t);
+    value_of[t] = it->value;
   }
   for (const auto& [storage, stored] : storages) {
     for (const Stored& s : stored) {
@@ -88,9 +104,8 @@ bool written(const Graph& graph, std::uint32_t value) {
 // The values that `whole` consists of, newest write first; `stored` is sorted by falling version.
 // What one version shows of the memory is all that was written until then, so that the first
 // version that covers what is still missing ends the search.
-std::vector<std::uint32_t> parts_of(const Graph& graph, const std::vector<Stored>& stored,
-                                    const Stored& whole) {
-  std::vector<std::uint32_t> parts;
+Few parts_of(const Graph& graph, const std::vector<Stored>& stored, const Stored& whole) {
+  Few parts;
   ElementSet missing = whole.elements;
   for (auto it = stored.begin(); it != stored.end();) {
     const auto end =
@@ -131,8 +146,8 @@ void assemble(Graph& graph, Storages& storages) {
     });
     for (const Stored& s : stored) {
       if (written(graph, s.value)) continue;
-      std::vector<std::uint32_t> parts = parts_of(graph, stored, s);
-      std::vector<std::uint32_t>& views = graph.values[s.value].writers;
+      Few parts = parts_of(graph, stored, s);
+      const Few& views = graph.values[s.value].writers;
       // A view of one value is as recorded; one of several writes is made of just those it shows.
       if (parts.empty() || (!views.empty() && parts.size() < 2)) continue;
       for (const std::uint32_t n : views) {

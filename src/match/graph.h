@@ -4,27 +4,32 @@
 #include <cstdint>
 #include <vector>
 
+#include <boost/container/small_vector.hpp>
+
 #include "run/model.h"
 
 namespace joulediff::match {
 
+// Most hold one or two.
+using Few = boost::container::small_vector<std::uint32_t, 2>;
+
 // One element set of one version of a storage: all views of the same elements are one value, unless
 // they read them as something else (another format, the conjugate).
 struct Value {
-  std::vector<run::TensorId> tensors;
-  std::uint32_t storage = 0;           // numbered from 0
-  std::vector<std::uint32_t> writers;  // nodes that make it and do not read it
-  std::vector<std::uint32_t> aliases;  // nodes that read and return it: views of all its elements
-  std::vector<std::uint32_t> readers;  // nodes that read it and make something else
-  bool constant = false;               // made of parameters and numbers alone
+  boost::container::small_vector<run::TensorId, 2> tensors;
+  std::uint32_t storage = 0;  // numbered from 0
+  Few writers;                // nodes that make it and do not read it
+  Few aliases;                // nodes that read and return it: views of all its elements
+  Few readers;                // nodes that read it and make something else
+  bool constant = false;      // made of parameters and numbers alone
 };
 
 struct Node {
-  std::vector<std::uint32_t> reads;   // distinct values
-  std::vector<std::uint32_t> writes;  // distinct values
-  std::uint32_t depth = 0;            // longest path from a value that no node makes
-  bool free = false;                  // moves no data
-  bool constant = false;              // reads nothing but constants
+  Few reads;                // distinct values
+  Few writes;               // distinct values
+  std::uint32_t depth = 0;  // longest path from a value that no node makes
+  bool free = false;        // moves no data
+  bool constant = false;    // reads nothing but constants
 };
 
 // Nodes 0 .. operators-1 are the run's operators. The others stand for what memory does by itself:

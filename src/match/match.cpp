@@ -1,6 +1,9 @@
 #include "match/match.h"
 
 #include <algorithm>
+#include <functional>
+#include <future>
+#include <utility>
 
 #include "match/agree.h"
 #include "match/anchors.h"
@@ -18,6 +21,12 @@ std::vector<run::OperatorId> operators(const std::vector<std::uint32_t>& nodes) 
   return ids;
 }
 
+std::pair<Graph, Classes> make_side(const run::Run& run) {
+  Graph graph = make_graph(run);
+  Classes classes = equal_classes(run, graph);
+  return {std::move(graph), std::move(classes)};
+}
+
 run::TensorId tensor_of(const EqualClass& equal, std::uint32_t geometry) {
   return geometry == kNone ? equal.tensor : equal.geometries[geometry].tensor;
 }
@@ -25,10 +34,10 @@ run::TensorId tensor_of(const EqualClass& equal, std::uint32_t geometry) {
 }  // namespace
 
 Match match(const run::Run& a, const run::Run& b) {
-  const Graph graph_a = make_graph(a);
-  const Graph graph_b = make_graph(b);
-  const Classes classes_a = equal_classes(a, graph_a);
-  const Classes classes_b = equal_classes(b, graph_b);
+  // The sides know nothing of each other yet.
+  auto side = std::async(std::launch::async, make_side, std::cref(b));
+  const auto [graph_a, classes_a] = make_side(a);
+  const auto [graph_b, classes_b] = side.get();
   const SideView side_a{a, graph_a, classes_a};
   const SideView side_b{b, graph_b, classes_b};
 

@@ -3,40 +3,28 @@
 // region would have to hold the whole cycle. Then, while some pair is above another in A and below
 // it in B, the pair with most such conflicts goes: one false pair far from its place conflicts with
 // everything between, each true pair only with the false ones.
+//
+// Both are questions about cycles: of one side's graph in which each pair is a vertex, and of both
+// sides' graphs laid over each other at the pairs. So only within strong components of these, which
+// are few and small where the pairs are true, is anything compared with everything.
 #include "match/order.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <tuple>
 
 #include <boost/dynamic_bitset.hpp>
+
+#include "match/components.h"
 
 namespace joulediff::match {
 namespace {
 
 using Bits = boost::dynamic_bitset<std::uint64_t>;
 
-// For each node the pairs of which some value lies upstream of it.
-std::vector<Bits> upstream(const Graph& graph, const PairOfValue& of, std::size_t pairs) {
-  std::vector<Bits> above(graph.nodes.size(), Bits(pairs));
-  for (const std::uint32_t n : graph.order) {
-    for (const std::uint32_t v : graph.nodes[n].reads) {
-      if (of[v] != kNone) above[n].set(of[v]);
-      for (const std::uint32_t w : graph.values[v].writers) above[n] |= above[w];
-    }
-  }
-  return above;
-}
-
-// For each pair the pairs above it.
-std::vector<Bits> pairs_above(const Graph& graph, const PairOfValue& of, std::size_t pairs,
-                              const std::vector<Bits>& node_above) {
-  std::vector<Bits> above(pairs, Bits(pairs));
-  for (std::uint32_t v = 0; v < graph.values.size(); ++v) {
-    if (of[v] == kNone) continue;
-    for (const std::uint32_t n : graph.values[v].writers) above[of[v]] |= node_above[n];
-  }
-  return above;
-}
+// Beyond so many pairs a component is thinned before all its pairs are compared.
+constexpr std::size_t kMostCompared = 4096;
 
 // Whether the node only copies values of pair `p`.
 bool copies(const Graph& graph, const PairOfValue& of, std::uint32_t n, std::uint32_t p) {
@@ -45,22 +33,32 @@ bool copies(const Graph& graph, const PairOfValue& of, std::uint32_t n, std::uin
   });
 }
 
-std::vector<bool> cyclic_pairs(const Graph& graph, const PairOfValue& of, std::size_t pairs) {
-  const std::vector<Bits> node_above = upstream(graph, of, pairs);
-  std::vector<Bits> above = pairs_above(graph, of, pairs, node_above);
-  std::vector<bool> cyclic(pairs, false);
+// Adds a side's edges to a graph whose vertices are the pairs and nodes: node n is vertex first +
+// n. `copies_too`: also those from a node that only copies a pair to that pair.
+void add_edges(const Graph& graph, const PairOfValue& of, std::uint32_t first, bool copies_too,
+               Edges& edges) {
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    for (const std::uint32_t v : graph.nodes[n].reads) {
+      if (of[v] != kNone) edges.emplace_back(of[v], first + n);
+      for (const std::uint32_t w : graph.values[v].writers) {
+        if (graph.position[w] < graph.position[n]) edges.emplace_back(first + w, first + n);
+      }
+    }
+  }
   for (std::uint32_t v = 0; v < graph.values.size(); ++v) {
-    const std::uint32_t p = of[v];
-    if (p == kNone) continue;
+    if (of[v] == kNone) continue;
     for (const std::uint32_t n : graph.values[v].writers) {
-      if (node_above[n].test(p) && !copies(graph, of, n, p)) cyclic[p] = true;
+      if (copies_too || !copies(graph, of, n, of[v])) edges.emplace_back(first + n, of[v]);
     }
   }
-  for (std::size_t i = 0; i < pairs; ++i) {
-    for (auto j = above[i].find_first(); j != Bits::npos; j = above[i].find_next(j)) {
-      if (j != i && above[j].test(i)) cyclic[i] = cyclic[j] = true;
-    }
-  }
+}
+
+std::vector<bool> cyclic_pairs(const Graph& graph, const PairOfValue& of, std::size_t pairs) {
+  Edges edges;
+  add_edges(graph, of, static_cast<std::uint32_t>(pairs), false, edges);
+  const Components components = strong_components(edges, pairs + graph.nodes.size());
+  std::vector<bool> cyclic(pairs);
+  for (std::size_t p = 0; p < pairs; ++p) cyclic[p] = components.size[components.of[p]] > 1;
   return cyclic;
 }
 
@@ -117,21 +115,142 @@ std::vector<Bits> transposed(const std::vector<Bits>& rows) {
   return columns;
 }
 
-std::vector<Bits> conflicts(const Graph& a, const Graph& b, const Ordered& ordered) {
-  const std::size_t size = ordered.pairs.size();
-  const auto above = [&](const Graph& graph, const PairOfValue& of) {
-    return pairs_above(graph, of, size, upstream(graph, of, size));
+// What may contradict: pairs, and the nodes between them on each side.
+struct Component {
+  std::vector<std::uint32_t> pairs, a, b;  // ascending
+};
+
+// The components of both sides' graphs over each other that hold more than one pair.
+std::vector<Component> contradictory(const Graph& a, const Graph& b, const Ordered& ordered) {
+  const auto pairs = static_cast<std::uint32_t>(ordered.pairs.size());
+  const auto of_a = static_cast<std::uint32_t>(a.nodes.size());
+  Edges edges;
+  add_edges(a, ordered.of_a, pairs, true, edges);
+  add_edges(b, ordered.of_b, pairs + of_a, true, edges);
+  const Components components = strong_components(edges, pairs + a.nodes.size() + b.nodes.size());
+  std::vector<std::uint32_t> among(components.size.size(), 0);
+  for (std::uint32_t p = 0; p < pairs; ++p) ++among[components.of[p]];
+  std::vector<std::uint32_t> number(components.size.size(), kNone);
+  std::vector<Component> found;
+  for (std::uint32_t v = 0; v < components.of.size(); ++v) {
+    const std::uint32_t c = components.of[v];
+    if (among[c] < 2) continue;
+    if (number[c] == kNone) {
+      number[c] = static_cast<std::uint32_t>(found.size());
+      found.emplace_back();
+    }
+    Component& component = found[number[c]];
+    if (v < pairs)
+      component.pairs.push_back(v);
+    else if (v < pairs + of_a)
+      component.a.push_back(v - pairs);
+    else
+      component.b.push_back(v - pairs - of_a);
+  }
+  return found;
+}
+
+// For each pair of the component the pairs above it on one side, both by their place in it.
+std::vector<Bits> pairs_above(const Graph& graph, const PairOfValue& of,
+                              const std::vector<std::uint32_t>& pairs,
+                              std::vector<std::uint32_t> nodes) {
+  const auto place = [](const std::vector<std::uint32_t>& list, std::uint32_t item) {
+    const auto it = std::ranges::lower_bound(list, item);
+    return it != list.end() && *it == item ? static_cast<std::size_t>(it - list.begin())
+                                           : list.size();
   };
-  const std::vector<Bits> above_a = above(a, ordered.of_a);
-  const std::vector<Bits> above_b = above(b, ordered.of_b);
+  const std::vector<std::uint32_t> ascending = nodes;
+  std::ranges::sort(nodes, {}, [&](std::uint32_t n) { return graph.position[n]; });
+  std::vector<Bits> of_node(nodes.size(), Bits(pairs.size())),
+      above(pairs.size(), Bits(pairs.size()));
+  for (const std::uint32_t n : nodes) {
+    Bits& upstream = of_node[place(ascending, n)];
+    for (const std::uint32_t v : graph.nodes[n].reads) {
+      if (of[v] != kNone) {
+        if (const std::size_t p = place(pairs, of[v]); p < pairs.size()) upstream.set(p);
+      }
+      for (const std::uint32_t w : graph.values[v].writers) {
+        if (graph.position[w] >= graph.position[n]) continue;
+        if (const std::size_t m = place(ascending, w); m < nodes.size()) upstream |= of_node[m];
+      }
+    }
+    for (const std::uint32_t v : graph.nodes[n].writes) {
+      if (of[v] == kNone) continue;
+      const auto& writers = graph.values[v].writers;
+      if (std::ranges::find(writers, n) == writers.end()) continue;
+      if (const std::size_t p = place(pairs, of[v]); p < pairs.size()) above[p] |= upstream;
+    }
+  }
+  return above;
+}
+
+std::vector<Bits> conflicts(const Graph& a, const Graph& b, const Ordered& ordered,
+                            const Component& component) {
+  const std::vector<Bits> above_a = pairs_above(a, ordered.of_a, component.pairs, component.a);
+  const std::vector<Bits> above_b = pairs_above(b, ordered.of_b, component.pairs, component.b);
   const std::vector<Bits> below_a = transposed(above_a);
   const std::vector<Bits> below_b = transposed(above_b);
-  std::vector<Bits> result(size);
-  for (std::size_t i = 0; i < size; ++i) {
+  std::vector<Bits> result(component.pairs.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
     result[i] = (above_a[i] & below_b[i]) | (below_a[i] & above_b[i]);
     result[i].reset(i);
   }
   return result;
+}
+
+double depth(const SideView& a, const SideView& b, const Pair& pair) {
+  return a.classes.classes[pair.a].depth + b.classes.classes[pair.b].depth;
+}
+
+// The pairs of a component that contradict most of its others.
+std::vector<std::uint32_t> worst_of(const SideView& a, const SideView& b, const Ordered& ordered,
+                                    const Component& component) {
+  std::vector<Bits> conflict = conflicts(a.graph, b.graph, ordered, component);
+  const auto badness = [&](std::size_t i) {
+    const Pair& pair = ordered.pairs[component.pairs[i]];
+    return std::tuple(conflict[i].count(), pair.distance, depth(a, b, pair));
+  };
+  std::vector<std::uint32_t> dropped;
+  while (true) {
+    std::size_t worst = conflict.size();
+    for (std::size_t i = 0; i < conflict.size(); ++i) {
+      if (conflict[i].none()) continue;
+      if (worst == conflict.size() || badness(i) > badness(worst)) worst = i;
+    }
+    if (worst == conflict.size()) return dropped;
+    dropped.push_back(component.pairs[worst]);
+    for (auto j = conflict[worst].find_first(); j != Bits::npos; j = conflict[worst].find_next(j)) {
+      conflict[j].reset(worst);
+    }
+    conflict[worst].reset();
+  }
+}
+
+// The pairs of a large component whose places among the others, by depth, differ most between the
+// sides: `count` of them.
+std::vector<std::uint32_t> most_displaced(const SideView& a, const SideView& b,
+                                          const Ordered& ordered, const Component& component,
+                                          std::size_t count) {
+  const std::size_t size = component.pairs.size();
+  std::vector<double> displaced(size, 0);
+  std::vector<std::uint32_t> sorted(size);
+  for (const bool in_a : {true, false}) {
+    const auto at = [&](std::uint32_t i) {
+      const Pair& pair = ordered.pairs[component.pairs[i]];
+      return in_a ? a.classes.classes[pair.a].depth : b.classes.classes[pair.b].depth;
+    };
+    for (std::uint32_t i = 0; i < size; ++i) sorted[i] = i;
+    std::ranges::stable_sort(sorted, {}, at);
+    for (std::size_t place = 0; place < size; ++place)
+      displaced[sorted[place]] += in_a ? static_cast<double>(place) : -static_cast<double>(place);
+  }
+  for (std::uint32_t i = 0; i < size; ++i) sorted[i] = i;
+  std::ranges::stable_sort(sorted, std::greater<>(),
+                           [&](std::uint32_t i) { return std::abs(displaced[i]); });
+  std::vector<std::uint32_t> found;
+  for (std::size_t i = 0; i < std::min(count, size); ++i)
+    found.push_back(component.pairs[sorted[i]]);
+  return found;
 }
 
 void forget(PairOfValue& of, const std::vector<std::uint32_t>& renumbered) {
@@ -150,27 +269,30 @@ Ordered drop_contradictions(const SideView& a, const SideView& b, std::vector<Pa
   break_cycles(a.graph, ordered.of_a, size);
   break_cycles(b.graph, ordered.of_b, size);
 
-  std::vector<Bits> conflict = conflicts(a.graph, b.graph, ordered);
-  const auto depth = [&](std::size_t i) {
-    return a.classes.classes[ordered.pairs[i].a].depth +
-           b.classes.classes[ordered.pairs[i].b].depth;
-  };
-  const auto badness = [&](std::size_t i) {
-    return std::tuple(conflict[i].count(), ordered.pairs[i].distance, depth(i));
-  };
   std::vector<bool> dropped(size, false);
-  while (true) {
-    std::size_t worst = size;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (conflict[i].none()) continue;
-      if (worst == size || badness(i) > badness(worst)) worst = i;
+  const auto drop = [&](const std::vector<std::uint32_t>& worst) {
+    for (const std::uint32_t p : worst) dropped[p] = true;
+    for (PairOfValue* of : {&ordered.of_a, &ordered.of_b}) {
+      for (std::uint32_t& p : *of) {
+        if (p != kNone && dropped[p]) p = kNone;
+      }
     }
-    if (worst == size) break;
-    dropped[worst] = true;
-    for (auto j = conflict[worst].find_first(); j != Bits::npos; j = conflict[worst].find_next(j)) {
-      conflict[j].reset(worst);
+  };
+  // A false pair far from its place makes one component of all between: it goes first, and where
+  // there are many, more at a time.
+  for (std::size_t round = 0;; ++round) {
+    std::vector<std::uint32_t> worst;
+    bool thinned = false;
+    for (const Component& component : contradictory(a.graph, b.graph, ordered)) {
+      const bool large = component.pairs.size() > kMostCompared;
+      thinned = thinned || large;
+      const auto found = large
+                             ? most_displaced(a, b, ordered, component, std::size_t{1} << round / 4)
+                             : worst_of(a, b, ordered, component);
+      worst.insert(worst.end(), found.begin(), found.end());
     }
-    conflict[worst].reset();
+    drop(worst);
+    if (!thinned) break;
   }
 
   std::vector<std::uint32_t> renumbered(size, kNone);

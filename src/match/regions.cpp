@@ -11,57 +11,52 @@
 #include "match/regions.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
+#include <tuple>
 
 #include "match/groups.h"
 
 namespace joulediff::match {
 namespace {
 
-template <class F>
-void for_each(const Bits& bits, F f) {
-  for (auto i = bits.find_first(); i != Bits::npos; i = bits.find_next(i)) {
-    f(static_cast<std::uint32_t>(i));
-  }
-}
-
 struct Slices {
   const Graph& graph;
   const PairOfValue& of;
-  std::vector<Bits> of_node;  // the pairs in whose slices a node is
-  std::vector<Bits> above;    // by pair: the pairs its slice rests on
+  std::vector<Ids> of_node;  // the pairs in whose slices a node is
+  std::vector<Ids> above;    // by pair: the pairs its slice rests on
 };
 
-Bits slices_of_value(const Slices& s, std::uint32_t v) {
-  Bits bits(s.above.size());
-  if (s.of[v] != kNone) return bits.set(s.of[v]);
-  for (const std::uint32_t n : s.graph.values[v].readers) bits |= s.of_node[n];
-  return bits;
+// Adds the pairs in whose slices whatever makes the value is.
+void add_slices(const Slices& s, std::uint32_t v, Ids& pairs) {
+  if (s.of[v] != kNone) {
+    pairs.insert(s.of[v]);
+    return;
+  }
+  for (const std::uint32_t n : s.graph.values[v].readers) unite(pairs, s.of_node[n]);
 }
 
 Slices slices(const Graph& graph, const PairOfValue& of, std::size_t pairs) {
-  Slices s{graph, of, std::vector<Bits>(graph.nodes.size(), Bits(pairs)),
-           std::vector<Bits>(pairs, Bits(pairs))};
+  Slices s{graph, of, std::vector<Ids>(graph.nodes.size()), std::vector<Ids>(pairs)};
   for (auto it = graph.order.rbegin(); it != graph.order.rend(); ++it) {
     if (graph.nodes[*it].constant) continue;
     for (const std::uint32_t v : graph.nodes[*it].writes) {
       const auto& aliases = graph.values[v].aliases;
       if (std::ranges::find(aliases, *it) == aliases.end()) {
-        s.of_node[*it] |= slices_of_value(s, v);
+        add_slices(s, v, s.of_node[*it]);
       }
     }
   }
   for (std::uint32_t v = 0; v < graph.values.size(); ++v) {
     for (const std::uint32_t n : graph.values[v].aliases) {
-      if (!graph.nodes[n].constant) s.of_node[n] |= slices_of_value(s, v);
+      if (!graph.nodes[n].constant) add_slices(s, v, s.of_node[n]);
     }
   }
   for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
     for (const std::uint32_t v : graph.nodes[n].reads) {
       if (of[v] == kNone) continue;
-      for_each(s.of_node[n], [&](std::uint32_t p) {
-        if (p != of[v]) s.above[p].set(of[v]);
-      });
+      for (const std::uint32_t p : s.of_node[n]) {
+        if (p != of[v]) s.above[p].insert(of[v]);
+      }
     }
   }
   return s;
@@ -73,50 +68,44 @@ std::vector<double> places(const Slices& a, const Slices& b) {
     std::vector<double> first(place.size(), 1);
     for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
       const double at = static_cast<double>(s->graph.nodes[n].depth) / s->graph.depth;
-      for_each(s->of_node[n], [&](std::uint32_t p) { first[p] = std::min(first[p], at); });
+      for (const std::uint32_t p : s->of_node[n]) first[p] = std::min(first[p], at);
     }
     for (std::size_t p = 0; p < place.size(); ++p) place[p] += first[p];
   }
   return place;
 }
 
-std::vector<std::uint32_t> groups_of(const Groups& groups, const Bits& pairs) {
+std::vector<std::uint32_t> groups_of(const Groups& groups, const Ids& pairs) {
   std::vector<std::uint32_t> found;
-  for_each(pairs, [&](std::uint32_t p) { found.push_back(groups.of(p)); });
+  for (const std::uint32_t p : pairs) found.push_back(groups.of(p));
   std::ranges::sort(found);
   found.erase(std::ranges::unique(found).begin(), found.end());
   return found;
 }
 
 void merge_shared(const Slices& a, const Slices& b, Groups& groups) {
-  std::set<Bits> shared;
+  using Entry = std::tuple<std::uint32_t, std::size_t, Ids>;
+  std::vector<Entry> shared;  // by the first group of each
   for (const Slices* s : {&a, &b}) {
     for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
-      if (!s->graph.nodes[n].free && s->of_node[n].count() > 1) shared.insert(s->of_node[n]);
+      const Ids& pairs = s->of_node[n];
+      if (s->graph.nodes[n].free || pairs.size() < 2) continue;
+      std::uint32_t first = kNone;
+      for (const std::uint32_t p : pairs) first = std::min(first, groups.order(groups.of(p)));
+      shared.emplace_back(first, pairs.size(), pairs);
     }
   }
-  std::vector<std::uint32_t> rank = groups.ranks();
-  using Entry = std::tuple<std::uint32_t, std::size_t, Bits>;
-  std::vector<Entry> sets;
-  for (const Bits& bits : shared) {
-    std::uint32_t first = kNone;
-    for_each(bits, [&](std::uint32_t p) { first = std::min(first, rank[groups.of(p)]); });
-    sets.emplace_back(first, bits.count(), bits);
-  }
-  std::ranges::sort(sets);
-  for (const auto& [first, count, bits] : sets) {
-    std::vector<std::uint32_t> together = groups_of(groups, bits);
+  std::ranges::sort(shared);
+  shared.erase(std::ranges::unique(shared).begin(), shared.end());
+  for (const auto& [first, count, pairs] : shared) {
+    std::vector<std::uint32_t> together = groups_of(groups, pairs);
     if (together.size() < 2) continue;
     if (groups.closed(together)) {
       groups.merge(together);
       continue;
     }
-    rank = groups.ranks();
-    std::ranges::sort(together, {}, [&](std::uint32_t g) { return rank[g]; });
-    std::uint32_t grown = together.front();
-    for (std::size_t i = 1; i < together.size(); ++i) {
-      if (groups.closed({grown, together[i]})) grown = groups.merge({grown, together[i]});
-    }
+    std::ranges::sort(together, {}, [&](std::uint32_t g) { return groups.order(g); });
+    groups.grow(together);
   }
 }
 
@@ -130,10 +119,10 @@ Content content(const Slices& a, const Slices& b) {
   Content c{std::vector<bool>(a.above.size(), false), std::vector<bool>(a.above.size(), false)};
   for (const Slices* s : {&a, &b}) {
     for (std::uint32_t n = 0; n < s->graph.nodes.size(); ++n) {
-      for_each(s->of_node[n], [&](std::uint32_t p) {
+      for (const std::uint32_t p : s->of_node[n]) {
         c.any[p] = true;
         if (!s->graph.nodes[n].free) c.costly[p] = true;
-      });
+      }
     }
   }
   return c;
@@ -152,20 +141,22 @@ void merge_views(const Content& c, Groups& groups) {
   }
   std::ranges::sort(order, {}, [&](std::uint32_t g) { return rank[g]; });
   for (const std::uint32_t g : order) {
-    if (groups.members(g).empty() || groups.above(g).count() != 1) continue;
+    if (groups.members(g).empty() || groups.above(g).size() != 1) continue;
     if (!holds(groups, g, c.any) || holds(groups, g, c.costly)) continue;
-    const auto source = static_cast<std::uint32_t>(groups.above(g).find_first());
+    const std::uint32_t source = *groups.above(g).begin();
     if (holds(groups, source, c.any)) groups.merge({source, g});
   }
 }
 
-Bits inputs(const Slices& s, const Groups& groups, const std::vector<std::uint32_t>& merged) {
-  Bits above(s.above.size());
+// The pairs that the groups rest on, on one side.
+Ids inputs(const Slices& s, const Groups& groups, const std::vector<std::uint32_t>& merged) {
+  Ids above;
   for (const std::uint32_t g : merged) {
-    for (const std::uint32_t p : groups.members(g)) above |= s.above[p];
+    for (const std::uint32_t p : groups.members(g)) unite(above, s.above[p]);
   }
-  for (const std::uint32_t g : merged) {
-    for (const std::uint32_t p : groups.members(g)) above.reset(p);
+  for (auto it = above.begin(); it != above.end();) {
+    const bool inside = std::ranges::find(merged, groups.of(*it)) != merged.end();
+    it = inside ? above.erase(it) : it + 1;
   }
   return above;
 }
@@ -173,8 +164,10 @@ Bits inputs(const Slices& s, const Groups& groups, const std::vector<std::uint32
 void merge_inputs(const Slices& a, const Slices& b, const Content& c, Groups& groups) {
   for (std::uint32_t g = 0; g < groups.size(); ++g) {
     if (groups.members(g).empty() || !holds(groups, g, c.any)) continue;
-    const Bits differ = inputs(a, groups, {g}) ^ inputs(b, groups, {g});
-    if (differ.none()) continue;
+    const Ids of_a = inputs(a, groups, {g}), of_b = inputs(b, groups, {g});
+    if (of_a == of_b) continue;
+    Ids differ;
+    std::ranges::set_symmetric_difference(of_a, of_b, std::inserter(differ, differ.end()));
     std::vector<std::uint32_t> merged = groups_of(groups, differ);
     if (!std::ranges::all_of(merged, [&](std::uint32_t h) { return holds(groups, h, c.any); })) {
       continue;
@@ -192,7 +185,7 @@ std::vector<std::uint32_t> assign(const Slices& s, const Content& c, const Group
   const Graph& graph = s.graph;
   std::vector<std::uint32_t> of(graph.nodes.size(), kNone);
   for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
-    for_each(s.of_node[n], [&](std::uint32_t p) { of[n] = std::min(of[n], rank[groups.of(p)]); });
+    for (const std::uint32_t p : s.of_node[n]) of[n] = std::min(of[n], rank[groups.of(p)]);
   }
   std::vector<bool> costly(groups.size(), false);
   for (std::uint32_t p = 0; p < groups.size(); ++p) {
@@ -247,24 +240,24 @@ std::vector<std::uint32_t> assign(const Slices& s, const Content& c, const Group
 }
 
 struct Reads {
-  Bits pairs;                      // anchors read from other parts
-  std::set<std::uint32_t> hidden;  // parts whose unmatched values are read
-  bool foreign = false;            // an input of the program that has no partner is read
-  bool any = false;                // there are nodes at all
+  Ids pairs;             // anchors read from other parts
+  Ids hidden;            // parts whose unmatched values are read
+  bool foreign = false;  // an input of the program that has no partner is read
+  bool any = false;      // there are nodes at all
 };
 
 std::vector<Reads> reads_of(const SideView& side, const Slices& s, const Groups& groups,
                             const std::vector<std::uint32_t>& rank,
                             const std::vector<std::uint32_t>& of, std::size_t parts) {
-  std::vector<Reads> reads(parts, Reads{Bits(s.above.size()), {}, false, false});
+  std::vector<Reads> reads(parts);
   for (std::uint32_t n = 0; n < s.graph.nodes.size(); ++n) {
-    if (of[n] == kNone || s.of_node[n].none()) continue;  // nothing rests on dead ends
+    if (of[n] == kNone || s.of_node[n].empty()) continue;  // nothing rests on dead ends
     Reads& r = reads[of[n]];
     r.any = true;
     for (const std::uint32_t v : s.graph.nodes[n].reads) {
       const Value& value = s.graph.values[v];
       if (s.of[v] != kNone) {
-        if (rank[groups.of(s.of[v])] != of[n]) r.pairs.set(s.of[v]);
+        if (rank[groups.of(s.of[v])] != of[n]) r.pairs.insert(s.of[v]);
       } else if (value.writers.empty()) {
         r.foreign = r.foreign || side.classes.of_value[v] != kNone;
       } else if (!value.constant) {
@@ -283,8 +276,8 @@ Partition partition(const SideView& a, const SideView& b, const Ordered& ordered
   const std::size_t pairs = ordered.pairs.size();
   const Slices slices_a = slices(a.graph, ordered.of_a, pairs);
   const Slices slices_b = slices(b.graph, ordered.of_b, pairs);
-  std::vector<Bits> above(pairs);
-  for (std::size_t p = 0; p < pairs; ++p) above[p] = slices_a.above[p] | slices_b.above[p];
+  std::vector<Ids> above = slices_a.above;
+  for (std::size_t p = 0; p < pairs; ++p) unite(above[p], slices_b.above[p]);
   Groups groups(above, places(slices_a, slices_b));
   const Content c = content(slices_a, slices_b);
   merge_shared(slices_a, slices_b, groups);
@@ -312,7 +305,7 @@ Partition partition(const SideView& a, const SideView& b, const Ordered& ordered
     if (part.a.empty() && part.b.empty()) continue;
     const Reads& of_a = reads_a[i];
     const Reads& of_b = reads_b[i];
-    for_each(of_a.pairs | of_b.pairs, [&](std::uint32_t p) { part.inputs.push_back(p); });
+    std::ranges::set_union(of_a.pairs, of_b.pairs, std::back_inserter(part.inputs));
     part.inputs_differ =
         of_a.foreign || of_b.foreign ||
         (of_a.any && of_b.any && (of_a.pairs != of_b.pairs || of_a.hidden != of_b.hidden));

@@ -100,12 +100,62 @@ bool is_below_the_program(const SpoolModule& module) {
   return std::ranges::any_of(kOurs, [&](std::string_view stem) { return name.starts_with(stem); });
 }
 
+struct Source {
+  std::string file;
+  int line = 0;
+};
+
+// The units of a module by their addresses: some compilers (clang) write no table of them, and then
+// libdwfl finds none.
+class Units {
+ public:
+  explicit Units(Dwfl_Module* module) {
+    Dwarf_Addr bias = 0;
+    for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(module, unit, &bias)) != nullptr;) {
+      Dwarf_Addr base = 0, begin = 0, end = 0;
+      for (std::ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0;)
+        ranges_.push_back({begin + bias, end + bias, bias, unit});
+    }
+    std::ranges::sort(ranges_, {}, &Range::begin);
+  }
+  std::optional<Source> source_of(std::uint64_t address) const {
+    const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::begin);
+    if (after == ranges_.begin() || address >= std::prev(after)->end) return std::nullopt;
+    const Range& range = *std::prev(after);
+    Dwarf_Line* const line = dwarf_getsrc_die(range.unit, address - range.bias);
+    Source source;
+    const char* const path = line != nullptr ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+    if (path == nullptr || dwarf_lineno(line, &source.line) != 0) return std::nullopt;
+    source.file = path;
+    return source;
+  }
+
+ private:
+  struct Range {
+    std::uint64_t begin, end, bias;
+    Dwarf_Die* unit;
+  };
+  std::vector<Range> ranges_;
+};
+
+std::optional<Source> known_source(Dwfl_Module* module, std::uint64_t address) {
+  Dwfl_Line* const line = dwfl_module_getsrc(module, address);
+  Source source;
+  const char* const path =
+      line != nullptr ? dwfl_lineinfo(line, nullptr, &source.line, nullptr, nullptr, nullptr)
+                      : nullptr;
+  if (path == nullptr) return std::nullopt;
+  source.file = path;
+  return source;
+}
+
 }  // namespace
 
 struct Symbols::Files {
   std::unique_ptr<Dwfl, EndDwfl> dwfl{dwfl_begin(&kCallbacks)};
   std::set<std::string> replaced;             // paths with another file than the process had
   std::map<std::uint64_t, run::Frame> known;  // by return address
+  std::map<Dwfl_Module*, Units> units;        // of modules without a table
 };
 
 Symbols::Symbols(const std::vector<SpoolModule>& modules)
@@ -154,12 +204,12 @@ run::Frame Symbols::frame(std::uint64_t return_address) {
   Dwfl_Module* const found = dwfl_addrmodule(files_->dwfl.get(), call);
   if (found == nullptr) return frame;
   if (const char* name = dwfl_module_addrname(found, call)) frame.function = demangled(name);
-  int line = 0;
-  if (Dwfl_Line* const source = dwfl_module_getsrc(found, call))
-    if (const char* path = dwfl_lineinfo(source, nullptr, &line, nullptr, nullptr, nullptr)) {
-      frame.file = path;
-      frame.line = static_cast<std::uint32_t>(std::max(line, 0));
-    }
+  auto source = known_source(found, call);
+  if (!source) source = files_->units.try_emplace(found, found).first->second.source_of(call);
+  if (source) {
+    frame.file = source->file;
+    frame.line = static_cast<std::uint32_t>(std::max(source->line, 0));
+  }
   return frame;
 }
 

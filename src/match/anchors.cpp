@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <ranges>
 #include <tuple>
@@ -21,6 +22,7 @@ using value::DTypeClass;
 using value::Fingerprint;
 
 constexpr double kMomentError = 1e-5;    // how exactly producers agree on moments, relative to rms
+constexpr double kRounding = 3e-6;       // what float32 makes of equal values, at most (measured)
 constexpr double kLooseMoments = 2.7;    // third moment and extremes, in tolerances
 constexpr double kMomentsAlone = 0.1;    // times 1 / sqrt(count): limit where only they can tell
 constexpr double kExtremesAlone = 1e-2;  // likewise for the extremes, which do not average
@@ -117,12 +119,12 @@ std::optional<Pair> compare(const SideView& a, const SideView& b, std::uint32_t 
 struct Candidate {
   Pair pair;
   bool common = false;
-  double depth = 0;  // difference of relative depths, for ties
+  double depth = 0;  // the sum of both relative depths
 };
 
-bool nearer(const Candidate& x, const Candidate& y) {
-  return std::tie(x.pair.distance, x.depth, x.pair.a, x.pair.b) <
-         std::tie(y.pair.distance, y.depth, y.pair.a, y.pair.b);
+// Below what rounding makes, distances tell nothing apart, unless there is none at all.
+double told(const Candidate& c) {
+  return c.pair.distance == 0 ? 0 : std::max(c.pair.distance, kRounding);
 }
 
 // A moment, how far the two of an equal pair may lie apart in it, in tolerances times a scale, and
@@ -219,7 +221,7 @@ std::vector<Candidate> candidates(const SideView& a, const SideView& b, double t
     std::optional<Pair> pair = compare(a, b, ca, cb, tolerance, candidate.common);
     if (!pair) return false;
     candidate.pair = std::move(*pair);
-    candidate.depth = std::abs(a.classes.classes[ca].depth - b.classes.classes[cb].depth);
+    candidate.depth = a.classes.classes[ca].depth + b.classes.classes[cb].depth;
     found.push_back(std::move(candidate));
     return true;
   };
@@ -243,20 +245,29 @@ std::vector<Candidate> candidates(const SideView& a, const SideView& b, double t
   return found;
 }
 
-// Keeps the mutual nearest of `found` among classes that are still free.
+// Keeps the mutual nearest of `found` among classes that are still free. Of several that are as
+// near (x, and x + y where y is lost in rounding) the earlier ones belong together.
 void keep_mutual(const std::vector<Candidate>& found, bool common, std::vector<bool>& taken_a,
                  std::vector<bool>& taken_b, std::vector<Pair>& pairs) {
-  std::vector<const Candidate*> best_a(taken_a.size(), nullptr);
-  std::vector<const Candidate*> best_b(taken_b.size(), nullptr);
+  constexpr double kFar = std::numeric_limits<double>::infinity();
+  std::vector<double> nearest_a(taken_a.size(), kFar), nearest_b(taken_b.size(), kFar);
+  const auto counts = [&](const Candidate& c) {
+    return c.common == common && !taken_a[c.pair.a] && !taken_b[c.pair.b];
+  };
   for (const Candidate& c : found) {
-    if (c.common != common || taken_a[c.pair.a] || taken_b[c.pair.b]) continue;
-    const Candidate*& of_a = best_a[c.pair.a];
-    const Candidate*& of_b = best_b[c.pair.b];
-    if (of_a == nullptr || nearer(c, *of_a)) of_a = &c;
-    if (of_b == nullptr || nearer(c, *of_b)) of_b = &c;
+    if (!counts(c)) continue;
+    nearest_a[c.pair.a] = std::min(nearest_a[c.pair.a], told(c));
+    nearest_b[c.pair.b] = std::min(nearest_b[c.pair.b], told(c));
   }
-  for (const Candidate* c : best_a) {
-    if (c == nullptr || best_b[c->pair.b] != c) continue;
+  std::vector<const Candidate*> mutual;
+  for (const Candidate& c : found) {
+    if (counts(c) && told(c) == nearest_a[c.pair.a] && told(c) == nearest_b[c.pair.b])
+      mutual.push_back(&c);
+  }
+  std::ranges::sort(mutual, {},
+                    [](const Candidate* c) { return std::tuple(c->depth, c->pair.a, c->pair.b); });
+  for (const Candidate* c : mutual) {
+    if (taken_a[c->pair.a] || taken_b[c->pair.b]) continue;
     taken_a[c->pair.a] = true;
     taken_b[c->pair.b] = true;
     pairs.push_back(c->pair);

@@ -25,8 +25,13 @@ using value::Fingerprint;
 // Beyond this a float is a mask, not a number: the least of float32 is a common one.
 constexpr float kMask = 1e30F;
 
+// Real numbers that differ by rounding alone are one number: the means of a softmax's rows.
+constexpr double kLeastSpread = 1e-5;
+
 bool recognisable(const Fingerprint& f) {
-  return f.count > 1 && f.distinct >= 3 && f.dtype != DType::other;
+  if (f.count <= 1 || f.distinct < 3 || f.dtype == DType::other) return false;
+  return value::class_of(f.dtype) != DTypeClass::real ||
+         f.max - f.min > kLeastSpread * std::max(std::abs(f.max), std::abs(f.min));
 }
 
 class UnionFind {

@@ -10,7 +10,9 @@
 #include "attribute/attribute.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "match/explain.h"
 #include "match/match.h"
+#include "report/matching.h"
 #include "report/page.h"
 #include "rules/rules.h"
 #include "run/run_file.h"
@@ -25,6 +27,7 @@ struct Options {
   std::optional<std::string> gate;
   std::size_t top = 10;
   std::vector<std::string> despite;
+  std::string explain;
 };
 
 // "5%" or "0.05".
@@ -84,7 +87,43 @@ ExitCode code_of(diagnose::Gate gate) {
   return ExitCode::gate_undecided;
 }
 
+// The region of "r9", or the first that holds an operator so named, in A or else in B.
+Result<std::size_t> region_of(const std::string& asked, const run::Run& a, const run::Run& b,
+                              const match::Match& match) {
+  std::size_t number = 0;
+  if (asked.size() > 1 && asked[0] == 'r' && CLI::detail::lexical_cast(asked.substr(1), number)) {
+    if (number < match.regions.size()) return number;
+    return fail(ExitCode::usage, fmt::format("--explain-match {}: there are {} regions, from r0 on",
+                                             asked, match.regions.size()));
+  }
+  for (const bool in_a : {true, false}) {
+    for (std::size_t r = 0; r < match.regions.size(); ++r) {
+      for (const run::OperatorId id : in_a ? match.regions[r].a : match.regions[r].b) {
+        const std::string name = "." + (in_a ? a : b).operators[id.index()].name + ".";
+        if (name.find("." + asked + ".") != std::string::npos) return r;
+      }
+    }
+  }
+  return fail(
+      ExitCode::usage,
+      fmt::format("--explain-match {}: no region holds an operator of that name; give one, or a "
+                  "region such as r3",
+                  asked));
+}
+
+Result<ExitCode> explain(const Options& options) {
+  JD_ASSIGN(const run::Run a, run::read_run(options.a));
+  JD_ASSIGN(const run::Run b, run::read_run(options.b));
+  const match::Match match = match::match(a, b);
+  JD_ASSIGN(const std::size_t region, region_of(options.explain, a, b, match));
+  const report::MatchPage page{a, b, match, region,
+                               match::explain(a, b, match, match.regions[region])};
+  JD_TRY(print(options.json ? report::json(page) : report::text(page)));
+  return ExitCode::fine;
+}
+
 Result<ExitCode> compare(const Options& options) {
+  if (!options.explain.empty()) return explain(options);
   report::Page page;
   page.top = options.top;
   page.colour = colour_wanted();
@@ -125,6 +164,9 @@ void add_compare(CLI::App& app, Context& context) {
   verb->add_option("--gate", options->gate,
                    "end with 1 if B surely needs more than this above A (5%), with 6 if undecided");
   verb->add_option("--top", options->top, "rows of each table")->check(CLI::Range(1, 1000000));
+  verb->add_option(
+      "--explain-match", options->explain,
+      "say instead why a region (r3, or the first with an operator, gelu) is matched so");
   verb->add_option("--despite", options->despite, "compare although this rule refuses")->take_all();
   verb->callback([options, &context] { context.chosen = [options] { return compare(*options); }; });
 }

@@ -30,6 +30,10 @@ constexpr double kLargestNumber = 1e30;  // beyond it moments belong to a mask
 
 using Bucket = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t, DTypeClass>;
 
+Bucket bucket_of(const Fingerprint& f) {
+  return {f.count, f.nan, f.positive_infinity, f.negative_infinity, value::class_of(f.dtype)};
+}
+
 const Fingerprint& fingerprint_of(const SideView& side, std::uint32_t c) {
   return side.run.tensors[side.classes.classes[c].tensor.index()].fingerprint;
 }
@@ -206,10 +210,7 @@ std::vector<Candidate> candidates(const SideView& a, const SideView& b, double t
   const auto fill = [&](const SideView& side, ClassList Lists::* member) {
     for (std::uint32_t c = 0; c < side.classes.classes.size(); ++c) {
       const Fingerprint& f = fingerprint_of(side, c);
-      (buckets[{f.count, f.nan, f.positive_infinity, f.negative_infinity,
-                value::class_of(f.dtype)}].*
-       member)
-          .push_back(c);
+      (buckets[bucket_of(f)].*member).push_back(c);
     }
   };
   fill(a, &Lists::a);
@@ -275,6 +276,17 @@ void keep_mutual(const std::vector<Candidate>& found, bool common, std::vector<b
 }
 
 }  // namespace
+
+std::optional<double> distance(const SideView& a, const SideView& b, std::uint32_t of_a,
+                               std::uint32_t of_b) {
+  const Fingerprint &fa = fingerprint_of(a, of_a), &fb = fingerprint_of(b, of_b);
+  if (bucket_of(fa) != bucket_of(fb)) return {};
+  bool common = false;
+  const double far = std::numeric_limits<double>::infinity();
+  if (const auto pair = compare(a, b, of_a, of_b, far, common)) return pair->distance;
+  if (exact(fa)) return {};
+  return moment_distance(fa, fb).both();
+}
 
 std::vector<Pair> nearest_pairs(const SideView& a, const SideView& b, double tolerance) {
   const std::vector<Candidate> found = candidates(a, b, tolerance);

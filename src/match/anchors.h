@@ -43,6 +43,11 @@ struct SideView {
   const Classes& classes;
 };
 
+// Relative Frobenius distance of two classes, by their samples or else by their moments; none: they
+// have other counts of elements or of what is not finite, or integers that differ.
+std::optional<double> distance(const SideView& a, const SideView& b, std::uint32_t of_a,
+                               std::uint32_t of_b);
+
 // Mutual nearest neighbours within the tolerance, by ascending class of A.
 std::vector<Pair> nearest_pairs(const SideView& a, const SideView& b, double tolerance);
 

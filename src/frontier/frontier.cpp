@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "frontier/direction.h"
 #include "frontier/groups.h"
 #include "meter/spread.h"
+#include "rules/direction.h"
 #include "rules/grammar_rules.h"
 
 namespace joulediff::frontier {
@@ -116,7 +116,7 @@ class Builder {
     if (const auto asked = question_.directions.find(group.metric);
         asked != question_.directions.end())
       return asked->second;
-    std::optional<Better> way = known_direction(group.metric);
+    std::optional<Better> way = rules::known_direction(group.metric);
     const Point* first = nullptr;
     for (const Entry& entry : group.entries) {
       const Point& p = points_[entry.point];

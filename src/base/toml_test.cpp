@@ -52,6 +52,8 @@ TEST(Toml, WhatTheLibraryAssertsIsAMistakeOfTheFile) {
   EXPECT_THAT(fault("[[ ]]"), HasSubstr("f:1: "));
   EXPECT_THAT(fault("a = 1\n\nb = \xEF\xBF\xB2\n"), HasSubstr("f:3: "));
   EXPECT_THAT(fault("a=6t@\"µ\""), HasSubstr("f:1: "));
+  for (const char* text : {"a = 1µ\n", "µ = 1\n", "a = ɚ8\n", "a = {b = 1 Ӓ}\n", "\u3000a = 1\n"})
+    EXPECT_THAT(fault(text), HasSubstr("f:1: ")) << text;
 }
 
 std::string times(std::size_t count, std::string_view what) {

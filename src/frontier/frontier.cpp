@@ -234,6 +234,9 @@ class Builder {
         }))
       group.notes.push_back(
           "model or data set of some is not known: that all do the same work is taken on trust");
+    if (any([](const Entry&, const Point& p) { return p.boundary.kind.empty(); }))
+      group.notes.push_back(
+          "the boundary of some is not known: that all were measured at one is taken on trust");
   }
 
   Points points_;

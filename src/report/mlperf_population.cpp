@@ -165,6 +165,10 @@ run::Point curve_point(const MlperfEntry& entry) {
   run::Point p = entry.judgement.point;
   const rules::Score& score = entry.judgement.score;
   p.label = table_name(entry);
+  if (score.trapezoid) {  // as in all tables; of training the official figure is of the whole log
+    p.energy.joules = score.trapezoid->value;
+    p.window.scored = "window";
+  }
   if (p.quality.value) p.work.model = level(entry.submission.benchmark).first;
   if (p.repeats.seconds.empty() && score.rate && *score.rate > 0)
     p.repeats.seconds = {1 / *score.rate};

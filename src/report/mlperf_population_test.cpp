@@ -85,6 +85,7 @@ TEST(Population, TargetsAndHashesKeepNothingApart) {
 TEST(Population, WhatHasNoEnergyIsInNoCurve) {
   MlperfPage page = page_of({{"bert-99", 80, 90.5}, {"bert-99", 100, 90.5}});
   page.entries[0].judgement.point.energy.joules.reset();
+  page.entries[0].judgement.score.trapezoid.reset();
   EXPECT_EQ(standings(page), Standings{});
 }
 

@@ -143,6 +143,18 @@ TEST(MlperfInference, EachCheck) {
            i([](Inference& x) { x.testing.loadgen.summary_rate = 999; })},
           {"mlperf.summary", kNone, kFail, "Server",
            i([](Inference& x) { x.testing.loadgen.summary_scenario = "Server"; })},
+          {"mlperf.summary", kNone, kFail, "unknown in the detail",
+           i([](Inference& x) { x.testing.loadgen.scenario.clear(); })},
+          {"mlperf.summary", kNone, kWarn, "says anything", i([](Inference& x) {
+             x.testing.loadgen.summary_scenario.clear();
+             x.testing.loadgen.summary_validity.clear();
+           })},
+          {"mlperf.valid", kNone, kFail, "no result_samples_per_second",
+           i([](Inference& x) { x.testing.loadgen.samples_per_second.reset(); })},
+          {"mlperf.valid", kNone, kFail, "no result_query_count", i([](Inference& x) {
+             x.testing.loadgen.scenario = x.testing.loadgen.summary_scenario = "SingleStream";
+             x.testing.loadgen.query_count.reset();
+           })},
           {"mlperf.filed", kNone, kWarn, "analyzer_table",
            i([](Inference& x) { x.analyzer_table = false; })},
       });

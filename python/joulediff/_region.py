@@ -56,6 +56,17 @@ def _load(_module=None):
         state.recorder = _abi.load()
 
 
+def tell(topic, fields):
+    """A fact for the recorder, where there is one."""
+    try:
+        _load()
+        if state.recorder is not None:
+            state.recorder.fact(topic, **fields)
+    except Exception as error:  # noqa: BLE001  the program goes on without us
+        if state.recorder is not None:
+            state.recorder.failed(error)
+
+
 def _watch_graphs(_module):
     if state.recorder is not None:
         from joulediff import _graphs

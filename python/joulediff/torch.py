@@ -39,4 +39,17 @@ def work(unit, per_step):
     _region.state.work = (str(unit), float(per_step))
 
 
+def state(**facts):
+    """Says what only the program's maker knows, by the names of docs/points.md, whenever it is known:
+    state(**{"quality.metric": "F1", "quality.value": 90.9, "quality.precision": ["fp8", "bf16"]}).
+    """
+    _region.tell("manifest", {key: _in_words(value) for key, value in facts.items()})
+
+
+def _in_words(value):
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 _region.state.explicit = True

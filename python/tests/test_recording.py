@@ -93,6 +93,22 @@ TRAIN = """
 """
 
 
+def test_what_a_program_states_is_in_its_manifest(tmp_path):
+    says = """
+    joulediff.torch.state(**{"quality.value": 90.9, "quality.precision": ["fp8", "bf16"],
+                             "phases.load": False})
+    """
+    [got], printed = run(tmp_path / "a", TRAIN + says)
+    stated = {}
+    for topic, fields in got.facts:
+        stated |= fields if topic == "manifest" else {}
+    assert printed.startswith("15 ") and stated["work_unit"] == "sample"
+    assert stated["quality.value"] == "90.9" and stated["quality.precision"] == "fp8,bf16"
+    assert stated["phases.load"] == "false"
+    nothing, _ = run(tmp_path / "b", TRAIN + says, JOULEDIFF_SPOOL="")
+    assert nothing == []
+
+
 def test_a_recorded_program_computes_the_same_bits(tmp_path):
     launcher = Launcher(tmp_path / "socket")
     [got], with_us = run(tmp_path / "a", TRAIN, JOULEDIFF_SOCKET=str(tmp_path / "socket"))

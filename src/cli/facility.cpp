@@ -8,9 +8,11 @@
 #include <optional>
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "attribute/attribute.h"
 #include "base/file.h"
+#include "base/format.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "facility/study.h"
@@ -26,6 +28,7 @@ struct Options {
   bool json = false;
   std::optional<std::string> html;
   std::optional<std::string> csv;
+  bool force = false;
 };
 
 constexpr std::uint64_t kLargestPlan = 16u << 20;
@@ -87,6 +90,27 @@ Status write(const std::optional<std::string>& path, const std::string& bytes) {
   return *path == "-" ? print(bytes) : write_file_atomically(*path, bytes);
 }
 
+// Before anything is computed: a report replaces what it is told to, and no plan by mistake.
+Status check_reports(const Options& options) {
+  std::error_code error;
+  for (const auto& path : {options.html, options.csv}) {
+    if (!path || *path == "-" || !std::filesystem::exists(*path, error)) continue;
+    if (!std::filesystem::is_regular_file(*path, error))
+      return fail(ExitCode::usage, fmt::format("facility: {} is no regular file: give another name",
+                                               printable(*path)));
+    if (std::filesystem::equivalent(*path, options.plan, error))
+      return fail(ExitCode::usage,
+                  fmt::format("facility: {} is the plan: give another name", printable(*path)));
+    if (!options.force)
+      return fail(ExitCode::usage,
+                  fmt::format("facility: {} exists: give another name, or --force to replace it",
+                              printable(*path)));
+  }
+  if (options.html && options.html == options.csv)
+    return fail(ExitCode::usage, "facility: --html and --csv name one file: give two");
+  return {};
+}
+
 bool to_stdout(const std::optional<std::string>& path) {
   return path && *path == "-";
 }
@@ -96,6 +120,7 @@ Result<ExitCode> facility(const Options& options) {
           (to_stdout(options.csv) ? 1 : 0) >
       1)
     return fail(ExitCode::usage, "only one of --json, --html - and --csv - can go to stdout");
+  JD_TRY(check_reports(options));
   JD_ASSIGN(const std::string bytes, read_file(options.plan, kLargestPlan));
   JD_ASSIGN(facility::Plan plan, facility::read_plan(bytes, options.plan, beside(options.plan)));
   const facility::Study study = facility::study(std::move(plan));
@@ -122,6 +147,7 @@ void add_facility(CLI::App& app, Context& context) {
   verb->add_flag("--json", options->json, "print joulediff.facility/1 instead of text");
   verb->add_option("--html", options->html, "write the report as a page, too; - for stdout");
   verb->add_option("--csv", options->csv, "write its figures as a table, too; - for stdout");
+  verb->add_flag("--force", options->force, "replace existing files");
   verb->callback(
       [options, &context] { context.chosen = [options] { return facility(*options); }; });
 }

@@ -1,36 +1,21 @@
-// A TOML document as a tree that remembers lines, and a reader of its tables that knows which keys
-// it was asked for: what is left over is a key that nobody knows.
+// A reader of a document's tables that knows which keys it was asked for: what is left over is a
+// key that nobody knows.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "base/toml.h"
 
 namespace joulediff::facility {
 
-struct Node;
-using Array = std::vector<Node>;
-using Table = std::map<std::string, Node, std::less<>>;
-
-struct Node {
-  std::size_t line = 0;
-  std::string path;  // "site.pue", "alternatives[1].name"
-  std::variant<std::monostate, bool, double, std::string, Array, Table> value;  // dates: none
-
-  const Table* table() const { return std::get_if<Table>(&value); }
-  const Array* array() const { return std::get_if<Array>(&value); }
-  const double* number() const { return std::get_if<double>(&value); }
-  const std::string* text() const { return std::get_if<std::string>(&value); }
-};
-
-// The error says file and line.
-Result<Node> read_document(std::string_view bytes, const std::string& file);
+using Node = TomlNode;
+using Array = TomlArray;
+using Table = TomlTable;
 
 // What stands in one table, asked for key by key.
 class TableReader {
@@ -62,9 +47,5 @@ class TableReader {
   const std::string* file_;
   mutable std::set<std::string, std::less<>> asked_;
 };
-
-// The word nearest to it, if it is near enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word,
-                                   const std::set<std::string, std::less<>>& words);
 
 }  // namespace joulediff::facility

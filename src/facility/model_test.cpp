@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <rapidcheck/gtest.h>
 
+#include "facility/queue.h"
 #include "facility/test_plans.h"
 
 namespace joulediff::facility {
@@ -154,6 +155,50 @@ TEST(Model, HourlyScaling) {
   EXPECT_NEAR(year[Line::rest] / kSeconds, 30, 1e-9);
   EXPECT_NEAR(year[Line::parked] / kSeconds, 5, 1e-9);
   EXPECT_NEAR(year.utilisation, 1.25 / 3, 1e-12);  // busy 1 and 0.25 of running 2 and 1
+}
+
+// The same by queueing, no wait for half of the units: 3 a second need two replicas and 1 a second
+// one (QueueSizes). Idle (2 - 0.75) x 50 and (1 - 0.25) x 50.
+TEST(Model, HourlyScalingByQueueing) {
+  std::string text = replaced(kPlan, "redundancy = 1", "redundancy = 0");
+  text = replaced(text, "share = 0.99\nutilisation = 0.5", "share = 0.5\nwait = 0");
+  text = replaced(text, "peak_watts",
+                  "concurrency = 1\nscaling = \"hourly\"\nparked_watts = 10\npeak_watts");
+  text =
+      replaced(text, "per_year = 31536000",
+               "per_year = 63072000\nprofile = { by_hour = [3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, "
+               "1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1] }");
+  const Year year = year_of(plan_of(text));
+  EXPECT_EQ(year.installed, 2);
+  EXPECT_NEAR(year[Line::work] / kSeconds, 200, 1e-9);
+  EXPECT_NEAR(year[Line::idle] / kSeconds, (62.5 + 37.5) / 2, 1e-9);
+  EXPECT_NEAR(year[Line::rest] / kSeconds, 30, 1e-9);
+  EXPECT_NEAR(year[Line::parked] / kSeconds, 5, 1e-9);
+  EXPECT_EQ(year.served, year.arrived);
+}
+
+// Twenty-four demands, half a unit a second apart: each hour's replicas are those that the queue
+// asks for at its demand alone.
+TEST(Model, EachHourIsAQueueOfItsOwn) {
+  std::string text = replaced(kPlan, "redundancy = 1", "redundancy = 0");
+  text = replaced(text, "share = 0.99\nutilisation = 0.5", "share = 0.99\nwait = 0.2");
+  text = replaced(text, "peak_watts",
+                  "concurrency = 2\nscaling = \"hourly\"\nparked_watts = 0\npeak_watts");
+  std::string weights;
+  double idle = 0, running = 0;
+  const Queue queue{2, 0.2, 0.99};
+  for (int h = 1; h <= 24; ++h) {
+    weights += fmt::format("{}{}", h > 1 ? ", " : "", h);
+    const double demand = 0.5 * h;
+    const auto replicas = static_cast<double>(groups_needed(queue, demand, 2));
+    idle += (replicas - demand / 4) * 50 / 24;
+    running += replicas / 24;
+  }
+  text = replaced(text, "per_year = 31536000",
+                  "per_year = 197100000\nprofile = { by_hour = [" + weights + "] }");
+  const Year year = year_of(plan_of(text));
+  EXPECT_NEAR(year[Line::idle] / kSeconds, idle, 1e-6);
+  EXPECT_NEAR(year[Line::rest] / kSeconds, running * 20, 1e-6);
 }
 
 // A site that draws 1 kW in each hour in which there is demand: 1000 J a unit, a unit a second, and

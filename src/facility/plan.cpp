@@ -25,7 +25,7 @@ class PlanReader {
       : file_(file), from_(from), inputs_(plan_, from) {}
 
   Result<Plan> read(std::string_view bytes) {
-    JD_ASSIGN(const Node document, read_document(bytes, file_));
+    JD_ASSIGN(const Node document, read_toml(bytes, file_));
     const TableReader top(document, file_);
     JD_TRY(head(top));
     JD_ASSIGN(const TableReader service, section(top, "service"));
@@ -304,9 +304,9 @@ class PlanReader {
       return table.wrong(
           "parked_watts is missing: what a replica that is not needed draws at the wall, which "
           "scaling = \"hourly\" needs");
-    if (one.replicas || plan_.slo.wait)
+    if (one.replicas)
       return table.wrong(*table.find("scaling"),
-                         "hourly scaling goes by slo.utilisation, not with replicas or slo.wait");
+                         "hourly scaling goes by the demand of each hour; leave replicas out");
     return {};
   }
 

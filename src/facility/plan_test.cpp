@@ -20,23 +20,8 @@ std::string complaint(const std::string& text, const TestFiles& files = {}) {
   return plan.error().message;
 }
 
-TEST(Document, KnowsLinesAndPaths) {
-  const Node root = read_document("a = 1\n[b]\nc = [\n  2,\n  { d = \"x\" } ]\n", "f").value();
-  const Node& c = root.table()->at("b").table()->at("c");
-  EXPECT_EQ(c.path, "b.c");
-  EXPECT_EQ(c.line, 3u);
-  EXPECT_EQ((*c.array())[1].table()->at("d").line, 5u);
-  EXPECT_EQ(root.table()->at("b").line, 2u);
-}
-
 TEST(Document, SyntaxErrorsHaveALine) {
   EXPECT_THAT(complaint("a = 1\nb = = 2\n"), StartsWith("plan.toml:2: "));
-}
-
-TEST(Document, Nearest) {
-  EXPECT_EQ(nearest("peu", {"pue", "redundancy"}), "pue");
-  EXPECT_EQ(nearest("idle_wats", {"idle_watts", "peak_watts"}), "idle_watts");
-  EXPECT_EQ(nearest("colour", {"pue", "redundancy"}), std::nullopt);
 }
 
 TEST(Plan, ReadsTheExampleOfTheTests) {
@@ -105,6 +90,9 @@ TEST(Plan, WhatIsMissingOrWrongIsSaidWithItsLine) {
       {replaced(kPlan, "share = 0.5\n", ""), "share is missing"},
       {replaced(kPlan, "throughput = 4", "throughput = 4\nscaling = \"hourly\""),
        "parked_watts is missing"},
+      {replaced(kPlan, "throughput = 4",
+                "throughput = 4\nscaling = \"hourly\"\nparked_watts = 1\nreplicas = 9"),
+       "hourly scaling goes by the demand of each hour; leave replicas out"},
       {kPlan + kA, "alternatives[2].name: another alternative has this name"},
       {kHead + kService + kSlo + kSite, "there is no alternative"},
       {"rank_by = \"cost\"\n" + kHead + kService + kSlo + kSite +

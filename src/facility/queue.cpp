@@ -11,6 +11,11 @@ namespace {
 // would wait longer, so this errs to the safe side, and it bounds the work.
 constexpr double kManyServers = 5000;
 
+bool late(const Queue& queue, double arrivals, std::int64_t servers) {
+  return waits_longer(arrivals, queue.rate, static_cast<double>(servers), queue.wait) >
+         1 - queue.share;
+}
+
 }  // namespace
 
 double waits_longer(double arrivals, double rate, double servers, double t) {
@@ -26,19 +31,20 @@ double waits_longer(double arrivals, double rate, double servers, double t) {
 
 std::int64_t groups_needed(const Queue& queue, double arrivals, std::int64_t group) {
   if (arrivals <= 0) return 0;
-  const auto late = [&](std::int64_t groups) {
-    const auto servers = static_cast<double>(groups * group);
-    return waits_longer(arrivals, queue.rate, servers, queue.wait) > 1 - queue.share;
-  };
   // With fewer than a servers the queue grows without end.
   const double a = arrivals / queue.rate / static_cast<double>(group);
-  std::int64_t low = static_cast<std::int64_t>(std::floor(std::min(a, 1e12)));  // late
+  const auto low = static_cast<std::int64_t>(std::floor(std::min(a, 1e12)));
   std::int64_t step = 1;
-  while (late(low + step) && step < (std::int64_t{1} << 40)) step *= 2;
-  std::int64_t high = low + step;  // in time
+  while (late(queue, arrivals, (low + step) * group) && step < (std::int64_t{1} << 40)) step *= 2;
+  return groups_needed(queue, arrivals, group, low, low + step);
+}
+
+std::int64_t groups_needed(const Queue& queue, double arrivals, std::int64_t group,
+                           std::int64_t low, std::int64_t high) {
+  if (arrivals <= 0) return 0;
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    (late(middle) ? low : high) = middle;
+    (late(queue, arrivals, middle * group) ? low : high) = middle;
   }
   return high;
 }

@@ -22,6 +22,9 @@ double waits_longer(double arrivals, double rate, double servers, double t);
 
 // The fewest groups of `group` servers that keep to the wait; 0 for no arrivals.
 std::int64_t groups_needed(const Queue& queue, double arrivals, std::int64_t group);
+// The same, known to be more than `low` and at most `high`.
+std::int64_t groups_needed(const Queue& queue, double arrivals, std::int64_t group,
+                           std::int64_t low, std::int64_t high);
 
 // The most arrivals a second that so many servers take within the wait.
 double most_arrivals(const Queue& queue, double servers);

@@ -147,13 +147,11 @@ class Review {
       for (const BreakEven& one : pair.break_even) {
         if (!one.within_range) continue;
         const Input& input = plan_.inputs[one.input.index()];
-        warn(
-            "flips",
-            fmt::format("{} is better than {} only on one side of {} = {:.4g}{}{}, which is within "
-                        "its range",
-                        printable(plan_.alternatives[pair.best].name),
-                        printable(plan_.alternatives[pair.other].name), printable(input.key),
-                        one.value, input.unit.empty() ? "" : " ", printable(input.unit)));
+        warn("flips",
+             fmt::format("{} and {} change places at {} = {:.4g}{}{}, which is within its range",
+                         printable(plan_.alternatives[pair.best].name),
+                         printable(plan_.alternatives[pair.other].name), printable(input.key),
+                         one.value, input.unit.empty() ? "" : " ", printable(input.unit)));
       }
     std::uint64_t single = 0;
     std::string first;

@@ -116,7 +116,8 @@ class SeriesReader {
       }
       points_.push_back({*begin, *value * columns_.factor, row.line});
     }
-    if (stamps.count * 100 > csv.rows.size() || points_.empty()) return no_points(stamps, values);
+    if (stamps.count * 100 > csv.rows.size() || points_.empty())
+      return no_points(stamps, values, short_rows);
     if (short_rows.count > 0)
       note(Severity::warning, "short_rows",
            fmt::format("{} rows have too few cells, first in line {}; they are left out",
@@ -142,7 +143,7 @@ class SeriesReader {
     return {};
   }
 
-  Status no_points(const Tally& stamps, const Tally& values) const {
+  Status no_points(const Tally& stamps, const Tally& values, const Tally& short_rows) const {
     if (stamps.count > 0)
       return fail(ExitCode::bad_input,
                   fmt::format("line {}: \"{}\" is no time that can be read; write it as "
@@ -151,6 +152,9 @@ class SeriesReader {
     if (values.count > 0)
       return fail(ExitCode::bad_input,
                   fmt::format("line {}: \"{}\" is no number", values.line, printable(values.cell)));
+    if (short_rows.count > 0)
+      return fail(ExitCode::bad_input,
+                  fmt::format("line {}: the row has fewer cells than the header", short_rows.line));
     return fail(ExitCode::bad_input, "no row has what where = asks for");
   }
 

@@ -318,6 +318,8 @@ TEST(Series, BadFilesSayWhatAndWhere) {
               HasSubstr("line 2: \"soon\" is no time"));
   EXPECT_THAT(message("time,value\n2023-01-01,x\n", plain(), Content::carbon),
               HasSubstr("line 2: \"x\" is no number"));
+  EXPECT_THAT(message("time,value\n2023-01-01\n2023-01-02\n", plain(), Content::carbon),
+              HasSubstr("line 2: the row has fewer cells than the header"));
   EXPECT_THAT(message("time,value\n2023-01-01,1\n", plain("stone"), Content::carbon),
               HasSubstr("unit stone is not known"));
   const std::string pue = year_of("time,value", [](Instant at) { return utc(at) + ",0.9"; });

@@ -143,13 +143,17 @@ class Students {
     for (std::size_t i = 0; i < plan().inputs.size(); ++i) {
       const Input& input = plan().inputs[i];
       const InputId id(i);
+      const auto turns = break_even(best, other, id, base);
       if (input.ranged) {
         const Swing swing{id, gap(best, other, id, input.range.low),
                           gap(best, other, id, input.range.high)};
         spread.add(swing.at_low, swing.at_high);
+        // Where replicas leap the order may turn between ends at which it holds.
+        if (turns && turns->within_range && swing.at_low > 0 && swing.at_high > 0)
+          spread.add(0, base);
         if (swing.width() > kNone) pair.tornado.push_back(swing);
       }
-      if (const auto found = break_even(best, other, id, base)) pair.break_even.push_back(*found);
+      if (turns) pair.break_even.push_back(*turns);
     }
     pair.difference = spread.range();
     std::sort(pair.tornado.begin(), pair.tornado.end(), [](const Swing& a, const Swing& b) {

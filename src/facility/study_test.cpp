@@ -56,6 +56,38 @@ auto rule(const char* name) {
   return Contains(Field(&Diagnostic::rule, std::string("facility.") + name));
 }
 
+// A leaps at each unit a second, B at every second one. In watts of waiting, at 0.5, 0.9 and 2.5 a
+// second: A (1 - 0.25) x 100, 55, 175 and B (1 - 0.125) x 190, 147, 261. A is better at both ends
+// of the range, and not above 1 a second: (2 - 0.5) x 100 against (1 - 0.25) x 190.
+TEST(Study, AnOrderThatTurnsBetweenTheEndsIsInTheRange) {
+  std::string text = replaced(kSimple, "per_year = 31536000",
+                              "per_year = { low = 15768000, base = 28382400, high = 78840000 }");
+  text = replaced(text, kSimpleA, R"([[alternatives]]
+name = "A"
+boundary = "node"
+joules_per_unit = 1e-9
+throughput = 2
+idle_watts = 100
+)");
+  text = replaced(text, kSimpleB, R"([[alternatives]]
+name = "B"
+boundary = "node"
+joules_per_unit = 1e-9
+throughput = 4
+idle_watts = 190
+)");
+  const Study study = study_of(text);
+  ASSERT_EQ(study.pairs.size(), 1u);
+  EXPECT_EQ(study.pairs[0].best, 0u);
+  const auto turns = break_even(study, "service.per_year");
+  ASSERT_TRUE(turns);
+  EXPECT_TRUE(turns->within_range);
+  EXPECT_NEAR(turns->value, 31536000, 40);
+  EXPECT_GT(study.pairs[0].tornado.at(0).at_low, 0);
+  EXPECT_GT(study.pairs[0].tornado.at(0).at_high, 0);
+  EXPECT_LE(study.pairs[0].difference.low, 0);
+}
+
 TEST(Study, RanksAndDiffers) {
   const Study study = study_of(kSimple);
   EXPECT_THAT(study.ranking, testing::ElementsAre(0u, 1u));

@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "frontier/direction.h"
 #include "frontier/groups.h"
 #include "meter/spread.h"
+#include "rules/direction.h"
 #include "rules/grammar_rules.h"
 
 namespace joulediff::frontier {
@@ -116,7 +116,7 @@ class Builder {
     if (const auto asked = question_.directions.find(group.metric);
         asked != question_.directions.end())
       return asked->second;
-    std::optional<Better> way = known_direction(group.metric);
+    std::optional<Better> way = rules::known_direction(group.metric);
     const Point* first = nullptr;
     for (const Entry& entry : group.entries) {
       const Point& p = points_[entry.point];
@@ -234,6 +234,9 @@ class Builder {
         }))
       group.notes.push_back(
           "model or data set of some is not known: that all do the same work is taken on trust");
+    if (any([](const Entry&, const Point& p) { return p.boundary.kind.empty(); }))
+      group.notes.push_back(
+          "the boundary of some is not known: that all were measured at one is taken on trust");
   }
 
   Points points_;

@@ -189,10 +189,10 @@ TEST(Frontier, DirectionsAreKnownOrAskedForNeverGuessed) {
   without.by = {Axis::energy, Axis::latency};
   EXPECT_FALSE(made(points, without).groups[0].better);
 
-  EXPECT_EQ(known_direction("ROUGE-L"), Better::higher);
-  EXPECT_EQ(known_direction("top 1"), Better::higher);
-  EXPECT_EQ(known_direction("WER"), Better::lower);
-  EXPECT_FALSE(known_direction("accuracy loss"));
+  EXPECT_EQ(rules::known_direction("ROUGE-L"), Better::higher);
+  EXPECT_EQ(rules::known_direction("top 1"), Better::higher);
+  EXPECT_EQ(rules::known_direction("WER"), Better::lower);
+  EXPECT_FALSE(rules::known_direction("accuracy loss"));
   EXPECT_FALSE(read_direction("accuracy"));
   EXPECT_FALSE(read_direction("=higher"));
   EXPECT_EQ(read_direction("a=b=lower")->first, "a=b");

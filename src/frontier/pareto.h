@@ -17,11 +17,12 @@
 #include <span>
 #include <vector>
 
+#include "rules/direction.h"
 #include "rules/worth.h"
 
 namespace joulediff::frontier {
 
-enum class Better { lower, higher };
+using rules::Better;
 
 enum class Standing { best, undecided, dominated };
 

@@ -1,6 +1,7 @@
+#include "report/frontier_json.h"
+
 #include <nlohmann/json.hpp>
 
-#include "report/frontier.h"
 #include "report/interval.h"
 
 namespace joulediff::report {
@@ -75,13 +76,18 @@ Json group_json(const FrontierPage& page, const Group& group) {
 
 }  // namespace
 
+Json groups_json(const FrontierPage& page) {
+  Json groups = Json::array();
+  for (const Group& group : page.frontier.groups) groups.push_back(group_json(page, group));
+  return groups;
+}
+
 std::string json(const FrontierPage& page) {
   Json all{{"schema", "joulediff.frontier/1"},
            {"quality_at_least", number_or_null(page.question.quality_at_least)},
            {"latency_at_most", number_or_null(page.question.latency_at_most)},
            {"despite", page.question.despite},
-           {"groups", Json::array()}};
-  for (const Group& group : page.frontier.groups) all["groups"].push_back(group_json(page, group));
+           {"groups", groups_json(page)}};
   return all.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

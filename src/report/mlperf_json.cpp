@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/facts.h"
+#include "report/frontier_json.h"
 #include "report/mlperf.h"
 #include "report/mlperf_population.h"
 
@@ -142,21 +143,8 @@ Json population(const MlperfPage& page) {
                        {"differs", row.what},
                        {"detail", to_json(row.detail)},
                        {"change", to_json(row.change)}});
-  Json curved = Json::array();
-  for (const Curve& curve : curves(page)) {
-    Json points = Json::array();
-    for (const CurvePoint& point : curve.points)
-      points.push_back(
-          {{"path", point.entry->submission.path},
-           {"joules_per_unit", to_json(point.entry->judgement.score.joules_per_unit())},
-           {"rate", to_json(point.entry->judgement.score.rate)},
-           {"latency_seconds", to_json(point.entry->judgement.point.scenario.observed_seconds)},
-           {"quality", to_json(point.entry->judgement.point.quality.value)},
-           {"dominated", point.dominated}});
-    curved.push_back({{"task", curve.task}, {"unit", curve.unit}, {"points", std::move(points)}});
-  }
   return {{"tasks", std::move(tasks)},
-          {"curves", std::move(curved)},
+          {"curves", groups_json(curves(page))},
           {"cost_of_quality", std::move(quality)},
           {"changes", std::move(changed)}};
 }

@@ -80,6 +80,12 @@ std::string short_name(const MlperfEntry& entry) {
   return at == std::string::npos ? rest : rest.substr(at + 1);
 }
 
+std::string table_name(const MlperfEntry& entry) {
+  const run::Submission& s = entry.submission;
+  if (s.benchmark.empty() || s.system.empty()) return short_name(entry);
+  return fmt::format("{} {}{}", s.system, s.benchmark, s.scenario.empty() ? "" : " " + s.scenario);
+}
+
 std::vector<TaskRow> by_task(const MlperfPage& page) {
   std::map<std::pair<std::string, std::string>, std::vector<double>> tasks;
   for (const MlperfEntry& entry : page.entries)
@@ -129,11 +135,16 @@ std::vector<ChangeRow> changes(const MlperfPage& page) {
         const MlperfEntry &a = *entries[i], &b = *entries[k];
         const std::string hardware = differing(fields(a, kHardware), fields(b, kHardware)),
                           software = differing(fields(a, kSoftware), fields(b, kSoftware));
-        if (!hardware.empty() && !software.empty()) continue;
+        const std::string &here = a.judgement.point.boundary.kind,
+                          &there = b.judgement.point.boundary.kind;
+        if ((!hardware.empty() && !software.empty()) || here != there) continue;
         ChangeRow row{&a, &b, "neither", {}, 0};
         if (!hardware.empty()) row.what = "hardware";
         if (!software.empty()) row.what = "software";
         row.detail = hardware + software;
+        if (here.empty())
+          row.detail += fmt::format("{}neither says at which boundary it was measured",
+                                    row.detail.empty() ? "" : "; ");
         row.change =
             *b.judgement.score.joules_per_unit() / *a.judgement.score.joules_per_unit() - 1;
         rows.push_back(std::move(row));
@@ -143,59 +154,62 @@ std::vector<ChangeRow> changes(const MlperfPage& page) {
 
 namespace {
 
-// Less than 0: a is better; none where it is known of one only.
-std::optional<int> compared(const std::optional<double>& a, const std::optional<double>& b,
-                            bool less_is_better) {
-  if (a.has_value() != b.has_value()) return {};
-  if (!a || *a == *b) return 0;
-  return (*a < *b) == less_is_better ? -1 : 1;
+constexpr double kDaemonLimit = 0.01;  // PTDaemon warns of each reading that is less certain
+
+bool passes(const MlperfEntry& entry, std::string_view id) {
+  const auto found = std::ranges::find(entry.judgement.checks, id, &rules::MlperfCheck::id);
+  return found != entry.judgement.checks.end() && found->ours == rules::Checked::passed;
 }
 
-bool dominates(const MlperfEntry& a, const MlperfEntry& b) {
-  const rules::Score &x = a.judgement.score, &y = b.judgement.score;
-  const run::Point &p = a.judgement.point, &q = b.judgement.point;
-  // Of another boundary, or of one that nobody states, less energy is not less.
-  if (p.boundary.kind.empty() || p.boundary.kind != q.boundary.kind) return false;
-  bool better = false;
-  for (const auto& one :
-       {compared(x.joules_per_unit(), y.joules_per_unit(), true), compared(x.rate, y.rate, false),
-        compared(p.scenario.observed_seconds, q.scenario.observed_seconds, true),
-        compared(p.quality.value, q.quality.value, !p.quality.higher_is_better.value_or(true))}) {
-    if (!one || *one > 0) return false;
-    better = better || *one < 0;
+run::Point curve_point(const MlperfEntry& entry) {
+  run::Point p = entry.judgement.point;
+  const rules::Score& score = entry.judgement.score;
+  p.label = table_name(entry);
+  if (score.trapezoid) {  // as in all tables; of training the official figure is of the whole log
+    p.energy.joules = score.trapezoid->value;
+    p.window.scored = "window";
   }
-  return better;
+  if (p.quality.value) p.work.model = level(entry.submission.benchmark).first;
+  if (p.repeats.seconds.empty() && score.rate && *score.rate > 0)
+    p.repeats.seconds = {1 / *score.rate};
+  if (!p.meter.uncertainty && passes(entry, "mlperf.uncertainty_on") &&
+      passes(entry, "mlperf.uncertainty"))
+    p.meter.uncertainty = kDaemonLimit;
+  return p;
+}
+
+// Groups of `some` of all points; what has no energy, and so stands last, left out.
+void place(FrontierPage& page, const std::vector<std::size_t>& some) {
+  std::vector<run::Point> points;
+  points.reserve(some.size());
+  for (const std::size_t i : some) points.push_back(page.points[i]);
+  auto found = frontier::frontier(points, page.question);
+  if (!found) return;
+  for (frontier::Group& group : found->groups) {
+    while (!group.entries.empty() && !group.entries.back().at(frontier::Axis::energy))
+      group.entries.pop_back();
+    if (group.entries.size() < 2) continue;
+    for (frontier::Entry& entry : group.entries) entry.point = some[entry.point];
+    page.frontier.groups.push_back(std::move(group));
+  }
 }
 
 }  // namespace
 
-std::vector<Curve> curves(const MlperfPage& page) {
-  std::vector<Curve> all;
+FrontierPage curves(const MlperfPage& page) {
+  FrontierPage result;
+  result.question.despite = {"DI2", "Q1"};
+  result.top = page.top;
+  // The grammar tells these apart anyway; it need not be asked of every two of a whole round.
+  std::map<std::array<std::string, 4>, std::vector<std::size_t>> tasks;
   for (const MlperfEntry& entry : page.entries) {
-    const rules::Score& score = entry.judgement.score;
-    if (!score.joules_per_unit()) continue;
-    const std::string task =
-        level(entry.submission.benchmark).first +
-        (entry.submission.scenario.empty() ? "" : " " + entry.submission.scenario);
-    auto curve = std::ranges::find_if(
-        all, [&](const Curve& one) { return one.task == task && one.unit == score.unit; });
-    if (curve == all.end()) {
-      all.push_back({task, score.unit, {}});
-      curve = all.end() - 1;
-    }
-    curve->points.push_back({&entry, false});
+    const run::Point& p = result.points.emplace_back(curve_point(entry));
+    tasks[{p.work.model, p.work.unit, p.scenario.arrival, p.boundary.kind}].push_back(
+        result.points.size() - 1);
   }
-  std::erase_if(all, [](const Curve& curve) { return curve.points.size() < 2; });
-  for (Curve& curve : all) {
-    std::ranges::stable_sort(curve.points, {}, [](const CurvePoint& point) {
-      return *point.entry->judgement.score.joules_per_unit();
-    });
-    for (CurvePoint& point : curve.points)
-      point.dominated = std::ranges::any_of(curve.points, [&](const CurvePoint& other) {
-        return dominates(*other.entry, *point.entry);
-      });
-  }
-  return all;
+  for (const auto& [task, members] : tasks)
+    if (members.size() > 1) place(result, members);
+  return result;
 }
 
 std::vector<CheckRow> by_check(const MlperfPage& page) {

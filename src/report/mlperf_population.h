@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/frontier.h"
 #include "report/mlperf.h"
 
 namespace joulediff::report {
@@ -37,18 +38,11 @@ struct ChangeRow {
 };
 std::vector<ChangeRow> changes(const MlperfPage& page);
 
-// Submissions of one task at any quality: which of them are dominated, that is, another at the same
-// boundary needs no more energy a unit, is no slower, later or worse, and better in one of these.
-struct CurvePoint {
-  const MlperfEntry* entry = nullptr;
-  bool dominated = false;
-};
-struct Curve {
-  std::string task;  // "bert Offline"
-  std::string unit;
-  std::vector<CurvePoint> points;  // least energy first
-};
-std::vector<Curve> curves(const MlperfPage& page);
+// Submissions of one task at any quality, held against one another as `frontier` does it: groups of
+// two and more. A task's level (99, 99.9) is a matter of quality, not of work, where the accuracy
+// run says what was reached. Hashes and targets are for the checks, and keep nothing apart here.
+// Points are those of the page, by their places.
+FrontierPage curves(const MlperfPage& page);
 
 struct CheckRow {
   std::string id;
@@ -59,5 +53,7 @@ struct CheckRow {
 std::vector<CheckRow> by_check(const MlperfPage& page);
 
 std::string short_name(const MlperfEntry& entry);
+// In a table a path would be cut where it tells submissions apart.
+std::string table_name(const MlperfEntry& entry);
 
 }  // namespace joulediff::report

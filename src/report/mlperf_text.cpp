@@ -154,13 +154,6 @@ std::string files(const MlperfEntry& one) {
   return out;
 }
 
-// In a table the path would be cut where it tells submissions apart.
-std::string table_name(const MlperfEntry& one) {
-  const run::Submission& s = one.submission;
-  if (s.benchmark.empty() || s.system.empty()) return short_name(one);
-  return fmt::format("{} {}{}", s.system, s.benchmark, s.scenario.empty() ? "" : " " + s.scenario);
-}
-
 // The checks and rules that made our verdict worse than the official one, or better.
 std::string reasons(const MlperfEntry& one) {
   const rules::MlperfJudgement& j = one.judgement;
@@ -246,30 +239,9 @@ std::string qualities(const MlperfPage& page) {
 }
 
 std::string curve_of(const MlperfPage& page) {
-  std::string out;
-  for (const Curve& curve : curves(page)) {
-    TextTable table({{"", Align::left, 20, Cut::end},
-                     {"J/" + curve.unit, Align::right, 8, Cut::end},
-                     {"a second", Align::right, 8, Cut::end},
-                     {"latency", Align::right, 8, Cut::end},
-                     {"quality", Align::right, 8, Cut::end},
-                     {"", Align::left, 9, Cut::end}},
-                    kWidth);
-    std::size_t left = page.top;
-    for (const CurvePoint& point : curve.points) {
-      if (left-- == 0) break;
-      const rules::MlperfJudgement& j = point.entry->judgement;
-      const auto& latency = j.point.scenario.observed_seconds;
-      const auto& quality = j.point.quality.value;
-      table.add({table_name(*point.entry), format(Joules(*j.score.joules_per_unit())),
-                 j.score.rate ? format_quantity(*j.score.rate, "") : "unknown",
-                 latency ? format(Seconds(*latency)) : "unknown",
-                 quality ? fmt::format("{} {:.6g}", j.point.quality.metric, *quality) : "unknown",
-                 point.dominated ? "dominated" : ""});
-    }
-    out += fmt::format("\nEnergy, speed and quality: {}\n", curve.task) + table.text("  ");
-  }
-  return out;
+  const FrontierPage curved = curves(page);
+  if (curved.frontier.groups.empty()) return {};
+  return "\nEnergy, speed and quality: what is dominated by what\n\n" + text(curved);
 }
 
 std::string changed(const MlperfPage& page) {
@@ -283,8 +255,8 @@ std::string changed(const MlperfPage& page) {
                  fmt::format("{} -> {}: {} J per {}; {}{}", short_name(*row.a), short_name(*row.b),
                              with_sign(row.change), row.a->judgement.score.unit,
                              neither ? "by their descriptions hardware and software are the same"
-                                     : "only the " + row.what + " differs, ",
-                             row.detail),
+                                     : "only the " + row.what + " differs",
+                             row.detail.empty() ? "" : ", " + row.detail),
                  0);
   }
   if (rows.size() > page.top)

@@ -6,6 +6,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "rules/grammar_rules.h"
+#include "rules/worth.h"
 
 namespace joulediff::rules {
 namespace {
@@ -65,19 +66,6 @@ std::pair<double, double> log_ratio(const Point& a, const Point& b) {
 
 bool repeated(const Point& a, const Point& b) {
   return a.repeats.joules.size() >= 2 && b.repeats.joules.size() >= 2;
-}
-
-// One standard deviation, relative: of the meter (unless it cancels), the edges of the window, and
-// the runs among themselves.
-double error_of(const Point& p, bool with_meter) {
-  double squared = 0;
-  if (with_meter && p.meter.uncertainty) squared += std::pow(*p.meter.uncertainty / 2, 2);
-  if (p.window.seconds && *p.window.seconds > 0) {
-    const double edge = std::max(p.clock.skew.value_or(0), p.sampling.period.value_or(0) / 2);
-    squared += std::pow(std::min(1.0, edge / *p.window.seconds), 2);
-  }
-  if (p.repeats.joules.size() >= 2) squared += spread(logs(p.repeats.joules)).error_squared;
-  return std::sqrt(squared);
 }
 
 Fact count_of(const Point& p) {
@@ -174,9 +162,8 @@ Objected interval(const Point& a, const Point& b) {
 Objected budget(const Point& a, const Point& b) {
   const Fact change = relative_change(a, b);
   if (!change || (!a.meter.uncertainty && !b.meter.uncertainty && !repeated(a, b))) return {};
-  const bool one_meter = !a.meter.serial.empty() && a.meter.serial == b.meter.serial &&
-                         !a.meter.range.empty() && a.meter.range == b.meter.range;
-  const double error = 2 * std::hypot(error_of(a, !one_meter), error_of(b, !one_meter));
+  const bool one_meter = measured_alike(a, b);
+  const double error = std::hypot(known_error(a, !one_meter), known_error(b, !one_meter));
   if (std::abs(*change) > error) return {};
   return object(for_claim(a, b),
                 fmt::format("the difference of {} is within the errors of both, {}{}",
@@ -188,7 +175,7 @@ Objected budget(const Point& a, const Point& b) {
 Objected noise_floor_without_repeats(const Point& a, const Point& b) {
   const Fact change = relative_change(a, b), watts = load_watts(a);
   if (!change || !watts || repeated(a, b)) return {};
-  const double floor = *watts >= 100 ? 0.01 : 0.03;
+  const double floor = assumed_spread(a);
   if (std::abs(*change) > floor) return {};
   return object(
       Severity::warning,

@@ -1,4 +1,5 @@
 // What was done, how well, and under what load.
+#include "rules/direction.h"
 #include "rules/grammar_rules.h"
 
 namespace joulediff::rules {
@@ -48,10 +49,21 @@ Objected token_conversion(const Point& p) {
 
 Objected quality_reached(const Point& p) {
   const auto& q = p.quality;
-  if (!q.value || !q.target) return {};
-  const bool reached =
-      q.higher_is_better.value_or(true) ? *q.value >= *q.target : *q.value <= *q.target;
-  if (reached) return {};
+  if (!q.value || !q.target || *q.value == *q.target) return {};
+  const std::optional<Better> better = direction_of(p);
+  if (!better)
+    return object(
+        Severity::warning,
+        q.higher_is_better
+            ? fmt::format("whether the {} of {} reaches its target of {} is not known: "
+                          "quality.higher_is_better is {}, and of this metric the other holds",
+                          q.metric, said(q.value), said(q.target), *q.higher_is_better)
+            : fmt::format("whether the {} of {} reaches its target of {} is not known: nobody says "
+                          "which way it is better",
+                          q.metric.empty() ? "quality" : q.metric, said(q.value), said(q.target)),
+        q.higher_is_better ? "set quality.higher_is_better right, or leave it out"
+                           : "state quality.higher_is_better");
+  if (*better == Better::higher ? *q.value > *q.target : *q.value < *q.target) return {};
   return object(
       Severity::error,
       fmt::format("{} is {}, its target {}", said(q.metric), said(q.value), said(q.target)),

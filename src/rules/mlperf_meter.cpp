@@ -197,12 +197,20 @@ MlperfCheck reference_power(const Inference& i) {
 MlperfCheck valid_result(const Inference& i) {
   MlperfCheck check = passed("mlperf.valid", Checked::unchecked);
   const run::LoadGenLog& log = i.testing.loadgen;
-  if (log.validity == "VALID" && log.errors == 0) return check;
+  const bool streams = log.scenario == "SingleStream" || log.scenario == "MultiStream";
+  const bool work =
+      streams ? log.query_count.has_value()
+              : log.tokens_per_second || log.samples_per_second || log.completed_per_second;
+  if (log.validity == "VALID" && log.errors == 0 && work) return check;
   check.ours = Checked::failed;
-  check.message = log.validity == "VALID"
-                      ? fmt::format("LoadGen logged {} errors", log.errors)
-                      : fmt::format("LoadGen calls the result {}",
-                                    log.validity.empty() ? "nothing at all" : log.validity);
+  check.message =
+      log.validity != "VALID" ? fmt::format("LoadGen calls the result {}",
+                                            log.validity.empty() ? "nothing at all" : log.validity)
+      : log.errors > 0        ? fmt::format("LoadGen logged {} errors", log.errors)
+                              : fmt::format(
+                             "LoadGen states no {}: how much was done is not "
+                                    "known",
+                             streams ? "result_query_count" : "result_samples_per_second");
   check.remedy = "submit a run that LoadGen calls VALID";
   return check;
 }
@@ -316,12 +324,19 @@ MlperfCheck summary_agrees(const Inference& i) {
   MlperfCheck check = passed("mlperf.summary", Checked::unchecked);
   const run::LoadGenLog& log = i.testing.loadgen;
   const auto rate = log.samples_per_second ? log.samples_per_second : log.completed_per_second;
+  if (log.summary_validity.empty() && log.summary_scenario.empty()) {
+    check.ours = Checked::warned;
+    check.message = "no mlperf_log_summary.txt says anything of the result";
+    check.remedy = "file the one of the run";
+    return check;
+  }
+  const auto told = [](const std::string& text) { return text.empty() ? "unknown" : text; };
   std::string what;
   if (!log.summary_validity.empty() && log.summary_validity != log.validity)
-    what = fmt::format("the result is {} in the detail, {} in the summary", log.validity,
+    what = fmt::format("the result is {} in the detail, {} in the summary", told(log.validity),
                        log.summary_validity);
   if (!log.summary_scenario.empty() && log.summary_scenario != log.scenario)
-    what = fmt::format("the scenario is {} in the detail, {} in the summary", log.scenario,
+    what = fmt::format("the scenario is {} in the detail, {} in the summary", told(log.scenario),
                        log.summary_scenario);
   if (rate && log.summary_rate && std::abs(*rate / *log.summary_rate - 1) > 1e-4)
     what = fmt::format("samples per second are {:g} in the detail, {:g} in the summary", *rate,

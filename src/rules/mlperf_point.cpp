@@ -94,19 +94,12 @@ void tell_meter(const run::Session& server, Point& p) {
   }
 }
 
-// "{"exact_match": 82.9, "f1": 90.36}" in accuracy.txt; of a task "bert-99.9" the target is 99.9 %
-// of what the reference implementation reaches (F1 90.874 on SQuAD).
 void tell_quality(const run::Submission& s, Point& p) {
-  if (!s.inference->accuracy || !s.benchmark.starts_with("bert-99")) return;
-  constexpr std::string_view kMark = "\"f1\": ";
-  constexpr double kReference = 90.874;
-  const std::size_t at = s.inference->accuracy->find(kMark);
-  if (at == std::string::npos) return;
-  const double f1 = std::strtod(s.inference->accuracy->c_str() + at + kMark.size(), nullptr);
-  if (!(f1 > 0 && f1 <= 100)) return;
-  p.quality.metric = "F1";
-  p.quality.value = f1;
-  p.quality.target = kReference * (s.benchmark == "bert-99.9" ? 0.999 : 0.99);
+  const Reached reached = quality_of(s);
+  if (!reached.value || !reached.lacking.empty()) return;
+  p.quality.metric = reached.metric;
+  p.quality.value = reached.value;
+  p.quality.target = reached.target;
   p.quality.higher_is_better = true;
 }
 
@@ -119,7 +112,6 @@ void tell_inference(const run::Submission& s, const Score& score, Point& p) {
   if (log.latency_ns) p.scenario.observed_seconds = *log.latency_ns * 1e-9;
   // Offline is full load by its definition; of the others nothing is said.
   if (log.scenario == "Offline") p.idle.utilisation = 1;
-  tell_quality(s, p);
   p.window.markers = log.power_begin && log.power_end;
   p.window.scored = "window";
   p.boundary.kind = "node-ac";
@@ -288,6 +280,7 @@ Point point_of(const run::Submission& s, const Score& score) {
   p.thermal.cooling = described(s, "cooling");
   p.software.framework = described(s, "framework");
   p.disclosure.label = "derived";
+  tell_quality(s, p);
   if (s.inference) {
     tell_inference(s, score, p);
     if (!s.description.empty())

@@ -27,6 +27,15 @@ Score tiny_score(const run::Tiny& tiny);
 
 run::Point point_of(const run::Submission& submission, const Score& score);
 
+// What the accuracy run reached of what the task asks for; higher is better for all metrics here.
+struct Reached {
+  bool target_known = false;
+  std::string metric;  // of several the one that is nearest to its target, or furthest below
+  std::optional<double> value, target;
+  std::string lacking;  // a metric that the task asks for and the accuracy run does not state
+};
+Reached quality_of(const run::Submission& submission);
+
 // The official checker's eleven, and what it lacks.
 Checks inference_checks(const run::Submission& submission, const KnownSources& known);
 Checks training_checks(const run::Submission& submission);
@@ -55,6 +64,7 @@ MlperfCheck peak_current(const run::Inference& i);
 MlperfCheck log_clock(const run::Inference& i);
 MlperfCheck summary_agrees(const run::Inference& i);
 MlperfCheck filed(const run::Submission& submission);
+MlperfCheck quality(const run::Submission& submission);
 
 // What a run of training is charged: the official way, and by the window.
 struct TrainingEnergy {

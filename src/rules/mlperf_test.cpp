@@ -143,6 +143,18 @@ TEST(MlperfInference, EachCheck) {
            i([](Inference& x) { x.testing.loadgen.summary_rate = 999; })},
           {"mlperf.summary", kNone, kFail, "Server",
            i([](Inference& x) { x.testing.loadgen.summary_scenario = "Server"; })},
+          {"mlperf.summary", kNone, kFail, "unknown in the detail",
+           i([](Inference& x) { x.testing.loadgen.scenario.clear(); })},
+          {"mlperf.summary", kNone, kWarn, "says anything", i([](Inference& x) {
+             x.testing.loadgen.summary_scenario.clear();
+             x.testing.loadgen.summary_validity.clear();
+           })},
+          {"mlperf.valid", kNone, kFail, "no result_samples_per_second",
+           i([](Inference& x) { x.testing.loadgen.samples_per_second.reset(); })},
+          {"mlperf.valid", kNone, kFail, "no result_query_count", i([](Inference& x) {
+             x.testing.loadgen.scenario = x.testing.loadgen.summary_scenario = "SingleStream";
+             x.testing.loadgen.query_count.reset();
+           })},
           {"mlperf.filed", kNone, kWarn, "analyzer_table",
            i([](Inference& x) { x.analyzer_table = false; })},
       });
@@ -245,6 +257,48 @@ TEST(MlperfInference, AnalyzersAreIntegratedByTheirOwnClocks) {
   EXPECT_NEAR(j.score.trapezoid->value, 61000, 150);
   ASSERT_NE(objection(j, "BO6"), nullptr);
   EXPECT_THAT(objection(j, "BO6")->message, HasSubstr("2 meters"));
+}
+
+// What the tasks ask for, and how accuracy.txt says what was reached.
+TEST(MlperfInference, QualityIsHeldAgainstTheTasksTarget) {
+  struct Task {
+    const char *benchmark, *accuracy;
+    Checked ours;
+    const char* says;
+  };
+  for (const Task& one : {
+           Task{"bert-99", "{\"exact_match\": 82.9, \"f1\": 89.966}", kPass, ""},
+           Task{"bert-99", "{\"exact_match\": 82.9, \"f1\": 89.965}", kFail,
+                "F1 is 89.965, 89.9653"},
+           Task{"bert-99.9", "{\"exact_match\": 83.9, \"f1\": 90.7}", kFail,
+                "90.7831 is the least"},
+           Task{"resnet50", "warming up\naccuracy=76.1%, good=38050, total=50000", kPass, ""},
+           Task{"resnet50", "accuracy=75.6%, good=37800, total=50000", kFail, "accuracy is 75.6"},
+           Task{"rnnt", "Word Error Rate: 0.0746, accuracy=92.54%", kPass, ""},
+           Task{"dlrm-v2-99.9", "AUC=80.2", kFail, "AUC is 80.2"},
+           Task{"3d-unet-99", "Accuracy: mean = 0.86, kidney = 0.9", kPass, ""},
+           Task{"llama2-70b-99", "{'rouge1': 44.3, 'rouge2': 21.9, 'rougeL': '28.5', 'gen_num': 1}",
+                kPass, ""},
+           Task{"llama2-70b-99", "{'rouge1': 44.3, 'rouge2': 21.0, 'rougeL': 28.5}", kFail,
+                "ROUGE-2 is 21"},
+           Task{"llama2-70b-99", "{'rouge1': 44.3, 'rouge2': 21.9}", kNone, "states no ROUGE-L"},
+           Task{"bert-99", "f1 unknown", kNone, "accuracy/accuracy.txt states no F1"},
+           Task{"bert-99", "\"f1\": nan", kNone, "states no F1"},
+           Task{"stable-diffusion-xl", "{'FID_SCORE': 23.5}", kNone,
+                "what quality stable-diffusion-xl asks for is not known"},
+           Task{"", "accuracy=99%", kNone, "what quality the task asks for is not known"},
+       }) {
+    Submission s = run::good_inference();
+    s.benchmark = one.benchmark;
+    s.inference->accuracy = one.accuracy;
+    const MlperfJudgement j = judge(s);
+    const MlperfCheck* check = find(j, "mlperf.quality");
+    ASSERT_NE(check, nullptr);
+    EXPECT_EQ(check->ours, one.ours) << one.benchmark << ": " << one.accuracy << check->message;
+    EXPECT_THAT(check->message, HasSubstr(one.says));
+    EXPECT_EQ(j.point.quality.value.has_value(), one.ours != kNone) << one.accuracy;
+    EXPECT_EQ(j.ours == kFail, one.ours == kFail);
+  }
 }
 
 TEST(MlperfInference, NothingToMeasureIsUnknown) {

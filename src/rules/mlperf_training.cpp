@@ -246,28 +246,7 @@ Checks tiny_checks(const run::Submission& submission) {
         "dropped, or the trace was cut",
         static_cast<double>(tiny.microjoules.size()) / *tiny.rate, last);
   add("mlperf.tiny_samples", Checked::unchecked, message, "measure again");
-  message.clear();
-  const auto top = tiny.qualities.find("Top-1"), auc = tiny.qualities.find("AUC");
-  const std::string& model = tiny.model.empty() ? submission.benchmark : tiny.model;
-  const double least = model.starts_with("kws")   ? 90
-                       : model.starts_with("vww") ? 80
-                       : model.starts_with("ic")  ? 85
-                                                  : 0;
-  MlperfCheck quality = passed("mlperf.tiny_quality");
-  if (least > 0 && top == tiny.qualities.end()) {
-    quality.official = quality.ours = Checked::unchecked;
-    quality.message = "accuracy/results.txt states no Top-1";
-    quality.remedy = "file the accuracy run";
-  } else if (least > 0 && top->second < least) {
-    message = fmt::format("Top-1 is {:g} %, {:g} % are the least", top->second, least);
-  } else if (model.starts_with("ad") && auc != tiny.qualities.end() && auc->second < 0.85) {
-    message = fmt::format("the AUC is {:g}, 0.85 is the least", auc->second);
-  }
-  if (!message.empty()) {
-    quality.official = Checked::failed;
-    quality = failed(quality, message, "submit a model that reaches it");
-  }
-  checks.push_back(std::move(quality));
+  checks.push_back(quality(submission));
   return checks;
 }
 

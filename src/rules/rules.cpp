@@ -151,10 +151,13 @@ Finding framework(const run::Run& a, const run::Run& b) {
 Diagnostics by_grammar(const run::Run& a, const run::Run& b) {
   run::Point x = point_of(a), y = point_of(b);
   x.software.framework = y.software.framework = "";
+  x.work.unit = y.work.unit = "";
+  // "rules.quality" holds the words of the fact `quality` against one another.
+  const auto stated = [](const run::Manifest& m) { return m.facts.contains("quality"); };
+  if (stated(a.manifest) && stated(b.manifest)) x.quality.metric = y.quality.metric;
   Diagnostics list;
   for (const Objection& one : check(x, y)) {
-    constexpr std::string_view kKnownHere[] = {"WU1", "Q1",  "BO1", "ST1",
-                                               "ST2", "ST3", "ST4", "DI3"};
+    constexpr std::string_view kKnownHere[] = {"BO1", "ST1", "ST2", "ST3", "ST4", "DI3"};
     if (std::ranges::find(kKnownHere, one.rule) != std::end(kKnownHere)) continue;
     const char* whom = one.whom == Whom::a ? "a: " : one.whom == Whom::b ? "b: " : "";
     list.push_back(

@@ -88,6 +88,39 @@ TEST(Comparable, WorkCount) {
   expect("rules.work_count", Severity::error, other, "2048");
 }
 
+// What a manifest states in the words of the grammar is asked for by its rules.
+TEST(Comparable, WhatTheManifestsState) {
+  const auto with = [](const std::string& key, const std::string& value) {
+    run::Run run = good();
+    run.manifest.facts = {{"work.dataset", "squad"},     {"quality.metric", "F1"},
+                          {"quality.value", "90.9"},     {"quality.target", "90.8"},
+                          {"scenario.slo_seconds", "2"}, {"quality.precision", "fp8,bf16"}};
+    run.manifest.facts[key] = value;
+    return run;
+  };
+  const run::Run base = with("label", "");
+  EXPECT_TRUE(comparable(base, base).reasons.empty());
+  struct Case {
+    const char *key, *value, *rule;
+    Severity severity;
+  };
+  for (const Case& one : {Case{"work.dataset", "imdb", "WU1", Severity::error},
+                          Case{"quality.metric", "accuracy", "Q1", Severity::error},
+                          Case{"quality.value", "90.1", "Q1", Severity::error},
+                          Case{"quality.target", "89", "Q1", Severity::error},
+                          Case{"quality.precision", "fp8,fp32", "Q2", Severity::warning},
+                          Case{"scenario.slo_seconds", "3", "SC1", Severity::error}}) {
+    const Verdict verdict = comparable(base, with(one.key, one.value));
+    const Diagnostic* found = find(verdict, one.rule);
+    ASSERT_NE(found, nullptr) << one.key;
+    EXPECT_EQ(found->severity, one.severity) << one.key;
+  }
+  // What cannot be read is unknown, and what is measured is not for the manifest to say.
+  EXPECT_TRUE(comparable(base, with("scenario.slo_seconds", "two")).reasons.empty());
+  EXPECT_TRUE(comparable(base, with("meter.uncertainty", "0.5")).reasons.empty());
+  EXPECT_TRUE(comparable(base, with("phases.load", "true")).reasons.empty()) << "recorded: false";
+}
+
 TEST(Comparable, Quality) {
   run::Run a = good(), b = good();
   a.manifest.facts["quality"] = "99 %";

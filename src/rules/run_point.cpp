@@ -1,7 +1,11 @@
 #include "rules/run_point.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -43,6 +47,47 @@ std::string fact(const run::Run& run, const char* key) {
   const auto found = run.manifest.facts.find(key);
   return found == run.manifest.facts.end() ? std::string() : found->second;
 }
+
+// What only whoever made the program knows (quality, load, data) stands in the manifest under the
+// point's own names: "quality.value" = "44.4". What is measured is not for the manifest to say, and
+// what cannot be read stays unknown.
+class Stated {
+ public:
+  explicit Stated(const run::Manifest& manifest) : manifest_(manifest) {}
+
+  template <class T>
+  void operator()(std::string_view section, std::string_view key, T& value) const {
+    constexpr std::array kMeasured{"", "energy", "window", "sampling", "clock", "meter", "repeats"};
+    if (std::ranges::find(kMeasured, section) != kMeasured.end()) return;
+    const auto found = manifest_.facts.find(fmt::format("{}.{}", section, key));
+    if (found != manifest_.facts.end()) read(found->second, value);
+  }
+
+ private:
+  static void read(const std::string& text, std::string& value) {
+    if (value.empty()) value = text;
+  }
+  static void read(const std::string& text, run::Fact& value) {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data(), end, number);
+    if (!value && error == std::errc() && at == end && std::isfinite(number)) value = number;
+  }
+  static void read(const std::string& text, run::Flag& value) {
+    if (!value && (text == "true" || text == "false")) value = text == "true";
+  }
+  static void read(std::string_view text, std::vector<std::string>& value) {  // comma between
+    if (!value.empty()) return;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(','), text.size());
+      if (end > 0) value.emplace_back(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+  static void read(const std::string&, std::vector<double>&) {}  // repeats alone has such
+
+  const run::Manifest& manifest_;
+};
 
 void tell_sensors(const run::Run& run, run::Point& p) {
   if (const auto limits = values(run, run::Source::nvml_power_limit); !limits.empty())
@@ -94,6 +139,7 @@ run::Point point_of(const run::Run& run) {
   p.disclosure.label = "derived";
   tell_meter(run, p);
   tell_sensors(run, p);
+  run::facts(Stated(m), p);
   return p;
 }
 

@@ -34,11 +34,11 @@ Fact between_runs(const std::vector<double>& runs) {
   return std::expm1(meter::spread_of_mean(logs));
 }
 
-Fact within_window(const Point& p) {
-  if (p.energy.uncertainty) return p.energy.uncertainty;
+double within_window(const Point& p) {
+  if (p.energy.uncertainty) return *p.energy.uncertainty;
   if (!p.window.seconds || !(*p.window.seconds > 0)) return 0;
   const double edge = std::max(p.clock.skew.value_or(0), p.sampling.period.value_or(0) / 2);
-  return 2 * edge / *p.window.seconds;
+  return std::min(1.0, 2 * edge / *p.window.seconds);  // of a window that is elsewhere: all
 }
 
 }  // namespace
@@ -75,14 +75,20 @@ Fact Margin::with_systematic() const {
 Margin margin_of(const Point& p) {
   Margin margin;
   margin.systematic = systematic(p);
-  const Fact window = within_window(p);
+  const double window = within_window(p);
   if (const Fact runs = between_runs(p.repeats.joules)) {
-    margin.random = std::max(*window, *runs);  // the spread holds what each run is off by
-  } else if (p.kind != "run") {                // a recording that was not repeated has no floor
-    margin.random = std::hypot(*window, assumed_spread(p));
+    margin.random = std::max(window, *runs);  // the spread holds what each run is off by
+  } else if (p.kind != "run") {               // a recording that was not repeated has no floor
+    margin.random = std::hypot(window, assumed_spread(p));
     margin.assumed = true;
   }
   return margin;
+}
+
+double known_error(const Point& p, bool with_systematic) {
+  const double random = std::max(within_window(p), between_runs(p.repeats.joules).value_or(0));
+  if (!with_systematic) return random;
+  return std::hypot(random, p.meter.uncertainty.value_or(0), estimated(p).value_or(0));
 }
 
 double assumed_spread(const Point& p) {

@@ -41,6 +41,10 @@ struct Margin {
 
 Margin margin_of(const run::Point& point);
 
+// The same of what is known alone, for a rule that asks whether a difference is surely within the
+// errors: what nobody states counts as nothing, and what was not repeated as no spread.
+double known_error(const run::Point& point, bool with_systematic);
+
 // Two runs of one program differ by as much: 1 %, of small or unknown machines 3 % (rule ST4).
 double assumed_spread(const run::Point& point);
 

@@ -38,7 +38,18 @@ TEST(Point, EveryFactHasAPlaceInAFile) {
 
 TEST(Point, MistakesAreOneLineWithTheirPlace) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"[work]\nunits = \"a\"\n", "p.toml:2: work.units is no fact"},
+      {"", "p.toml: it states nothing"},
+      {"# nothing\n", "p.toml: it states nothing"},
+      {"[work]\nunits = \"a\"\n", "p.toml:2: work.units is no fact; did you mean unit?"},
+      {"knid = \"tiny\"\n", "knid is no fact; did you mean kind?"},
+      {"kind = \"infernce\"\n", "p.toml:1: kind is none of: inference, training, tiny"},
+      {"claim = \"hardwear\"\n", "claim is none of: hardware, software"},
+      {"[boundary]\nkind = \"wall\"\n", "boundary.kind is none of: rail, board"},
+      {"[idle]\ntreatment = \"included\"\n", "idle.treatment is none of: include"},
+      {"[repeats]\norder = \"ABBA\"\n", "repeats.order is none of: interleaved"},
+      {"[scenario]\nslo_percentile = 0.99\n", "is a percentile from 1 to 100"},
+      {"[scenario]\nconfidence = 99\n", "is a share from 0 to 1"},
+      {"[boundary]\nestimated_share = 26\n", "is a share from 0 to 1"},
       {"[works]\nunit = \"a\"\n", "p.toml:1: [works] is no part"},
       {"labels = 3\n", "labels is no fact"},
       {"[work]\ncount = \"3\"\n", "p.toml:2: work.count is no number"},
@@ -52,7 +63,7 @@ TEST(Point, MistakesAreOneLineWithTheirPlace) {
       {"[repeats]\njoules = [1, \"a\"]\n", "no list of numbers"},
       {"schema = \"joulediff.point/9\"\n", "schema is not"},
       {"[work\n", "p.toml:1"},
-      {"[.work]\n", "p.toml:1: a section without a name"},
+      {"[.work]\n", "p.toml:1: "},
       {"a = [1,\n", "p.toml"},
       {"[label]\nx = 1\n", "is no part"}};
   for (const auto& [text, says] : mistakes) {

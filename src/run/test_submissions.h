@@ -114,6 +114,7 @@ inline Submission good_inference() {
     (by_server ? i.server : i.client).results[file] = i.files[file];
   }
   i.analyzer_table = i.power_settings = true;
+  i.accuracy = "{\"exact_match\": 83.9, \"f1\": 90.97}\nReading examples...\n";
   s.description = {{"submitter", "Somebody"}, {"system_name", "box"}};
   for (const char* field :
        {"power_management", "filesystem", "boot_firmware_version", "management_firmware_version",

@@ -8,13 +8,10 @@
 #include <limits>
 
 #include <fmt/format.h>
-#define TOML_EXCEPTIONS 0
-#define TOML_HEADER_ONLY 1  // no library to link
-#include <toml++/toml.h>
 
 #include "base/file.h"
 #include "base/format.h"
-#include "base/toml_text.h"
+#include "base/toml.h"
 #include "simulate/boards.h"
 
 namespace joulediff::simulate {
@@ -30,23 +27,23 @@ struct Number {
   double low, high;
 };
 
-tl::unexpected<Error> fault(const toml::source_region& at, std::string message) {
-  return fail(ExitCode::bad_input, fmt::format("line {}: {}", at.begin.line, message));
+tl::unexpected<Error> fault(const TomlNode& at, std::string message) {
+  return fail(ExitCode::bad_input, fmt::format("line {}: {}", at.line, message));
 }
 
 class Reader {
  public:
-  explicit Reader(const toml::table& table) : table_(table) {}
+  explicit Reader(const TomlNode& table) : table_(table) {}
 
   template <class T>
   Status numbers(T& into, std::initializer_list<Number<T>> keys) {
     for (const Number<T>& one : keys) {
-      const toml::node* node = take(one.key);
+      const TomlNode* node = take(one.key);
       if (!node) continue;
-      const auto value = node->value<double>();
-      if (!node->is_number() || !value || !(*value >= one.low && *value <= one.high))
-        return fault(node->source(), fmt::format("{} is not a number between {:g} and {:g}",
-                                                 one.key, one.low, one.high));
+      const double* value = node->number();
+      if (!value || !(*value >= one.low && *value <= one.high))
+        return fault(*node, fmt::format("{} is not a number between {:g} and {:g}", one.key,
+                                        one.low, one.high));
       into.*one.member = *value;
     }
     return {};
@@ -54,62 +51,63 @@ class Reader {
 
   template <class T>
   Status whole(const char* key, T& into, std::int64_t high) {
-    const toml::node* node = take(key);
+    const TomlNode* node = take(key);
     if (!node) return {};
-    const auto value = node->value_exact<std::int64_t>();
-    if (!value || *value < 0 || *value > high)
-      return fault(node->source(), fmt::format("{} is not a whole number from 0 to {}", key, high));
+    const double* value = node->number();
+    if (!value || *value != std::floor(*value) || *value < 0 || *value > static_cast<double>(high))
+      return fault(*node, fmt::format("{} is not a whole number from 0 to {}", key, high));
     into = static_cast<T>(*value);
     return {};
   }
 
   Status text(const char* key, std::string& into) {
-    const toml::node* node = take(key);
+    const TomlNode* node = take(key);
     if (!node) return {};
-    const auto value = node->value_exact<std::string>();
-    if (!value) return fault(node->source(), fmt::format("{} is not a text in quotes", key));
-    into = *value;
+    if (!node->text()) return fault(*node, fmt::format("{} is not a text in quotes", key));
+    into = *node->text();
     return {};
   }
 
   // Null: not there.
-  Result<const toml::table*> table(const char* key) {
-    const toml::node* node = take(key);
-    if (node && !node->is_table())
-      return fault(node->source(), fmt::format("{} is not a table: [{}]", key, key));
-    return node ? node->as_table() : nullptr;
+  Result<const TomlNode*> table(const char* key) {
+    const TomlNode* node = take(key);
+    if (node && !node->table())
+      return fault(*node, fmt::format("{} is not a table: [{}]", key, key));
+    return node;
   }
 
-  Result<const toml::array*> tables(const char* key) {
-    const toml::node* node = take(key);
-    if (node && (!node->is_array() || !node->as_array()->is_homogeneous<toml::table>()))
-      return fault(node->source(), fmt::format("{} is not a list of tables: [[{}]]", key, key));
-    return node ? node->as_array() : nullptr;
+  Result<const TomlArray*> tables(const char* key) {
+    const TomlNode* node = take(key);
+    if (!node) return nullptr;
+    const TomlArray* list = node->array();
+    if (!list || !std::ranges::all_of(*list, [](const TomlNode& one) { return one.table(); }))
+      return fault(*node, fmt::format("{} is not a list of tables: [[{}]]", key, key));
+    return list;
   }
 
-  const toml::node* take(const char* key) {
+  const TomlNode* take(const char* key) {
     known_.emplace_back(key);
-    return table_.get(key);
+    return table_.find(key);
   }
 
   // What nobody asked for is a mistake.
   Status rest() const {
-    for (const auto& [key, node] : table_)
-      if (std::ranges::find(known_, key.str()) == known_.end()) {
+    for (const auto& [key, node] : *table_.table())
+      if (std::ranges::find(known_, key) == known_.end()) {
         std::string known;
         for (const std::string& one : known_) known += (known.empty() ? "" : ", ") + one;
-        return fault(key.source(), fmt::format("there is no key {} here; there are {}",
-                                               printable(key.str()), known));
+        return fault(node,
+                     fmt::format("there is no key {} here; there are {}", printable(key), known));
       }
     return {};
   }
 
  private:
-  const toml::table& table_;
+  const TomlNode& table_;  // a table
   std::vector<std::string> known_;
 };
 
-Status read_operator(const toml::table& table, Program& program) {
+Status read_operator(const TomlNode& table, Program& program) {
   Reader reader(table);
   Operator op;
   double watts = std::numeric_limits<double>::quiet_NaN();
@@ -123,12 +121,11 @@ Status read_operator(const toml::table& table, Program& program) {
   JD_TRY(reader.whole("kernels", op.kernels, 100'000));
   JD_TRY(reader.whole("calls", op.calls, 10'000));
   JD_TRY(reader.whole("stream", op.stream, 100));
-  if (const toml::node* node = reader.take("watts")) {
-    watts = node->value<double>().value_or(-1);
+  if (const TomlNode* node = reader.take("watts")) {
+    watts = node->number() ? *node->number() : -1;
     if (!(watts >= 0 && watts <= 1e5))
-      return fault(node->source(), "watts is not a number between 0 and 1e5");
-    if (table.contains("joules"))
-      return fault(node->source(), "an operator has either joules or watts");
+      return fault(*node, "watts is not a number between 0 and 1e5");
+    if (table.find("joules")) return fault(*node, "an operator has either joules or watts");
     op.joules = watts * op.seconds;
   }
   JD_TRY(reader.rest());
@@ -136,7 +133,7 @@ Status read_operator(const toml::table& table, Program& program) {
   return {};
 }
 
-Status read_board(const toml::table& table, BoardModel& board) {
+Status read_board(const TomlNode& table, BoardModel& board) {
   using B = BoardModel;
   Reader reader(table);
   JD_TRY(reader.numbers<B>(board, {{"idle_watts", &B::idle_watts, 0, kAny},
@@ -159,12 +156,11 @@ Status read_board(const toml::table& table, BoardModel& board) {
                                    {"ramp", &B::ramp, 0, 10},
                                    {"overlap", &B::overlap, -1, 10}}));
   JD_TRY(reader.rest());
-  if (board.lowest_mhz > board.boost_mhz)
-    return fault(table.source(), "lowest_mhz is above boost_mhz");
+  if (board.lowest_mhz > board.boost_mhz) return fault(table, "lowest_mhz is above boost_mhz");
   return {};
 }
 
-Status read_counter(const toml::table& table, CounterModel& counter) {
+Status read_counter(const TomlNode& table, CounterModel& counter) {
   using C = CounterModel;
   Reader reader(table);
   JD_TRY(reader.numbers<C>(counter, {{"period", &C::period, kPeriod, kLong},
@@ -181,37 +177,40 @@ Status read_counter(const toml::table& table, CounterModel& counter) {
                                      {"read_median", &C::read_median, 1e-5, 10},
                                      {"read_longest", &C::read_longest, 1e-5, 10},
                                      {"read_at", &C::read_at, 0, 1}}));
-  if (const toml::node* node = reader.take("resets")) {
-    const toml::array* list = node->as_array();
-    if (!list) return fault(node->source(), "resets is not a list of seconds");
-    for (const toml::node& one : *list) {
-      const double at = one.value<double>().value_or(-1);
-      if (!(at >= 0 && at <= kAny)) return fault(one.source(), "a reset is not at a second");
+  if (const TomlNode* node = reader.take("resets")) {
+    const TomlArray* list = node->array();
+    if (!list) return fault(*node, "resets is not a list of seconds");
+    for (const TomlNode& one : *list) {
+      const double at = one.number() ? *one.number() : -1;
+      if (!(at >= 0 && at <= kAny)) return fault(one, "a reset is not at a second");
       counter.resets.push_back(at);
     }
   }
-  JD_ASSIGN(const toml::array* freezes, reader.tables("freezes"));
+  JD_ASSIGN(const TomlArray* freezes, reader.tables("freezes"));
   for (std::size_t i = 0; freezes && i < freezes->size(); ++i) {
-    Reader inner(*freezes->get(i)->as_table());
+    Reader inner((*freezes)[i]);
     Freeze freeze;
     JD_TRY(inner.numbers<Freeze>(
         freeze, {{"at", &Freeze::at, 0, kAny}, {"length", &Freeze::length, 0, kAny}}));
-    if (const toml::node* node = inner.take("forgets")) freeze.forgets = node->value_or(false);
+    if (const TomlNode* node = inner.take("forgets")) {
+      if (!node->flag()) return fault(*node, "forgets is neither true nor false");
+      freeze.forgets = *node->flag();
+    }
     JD_TRY(inner.rest());
     counter.freezes.push_back(freeze);
   }
   JD_TRY(reader.rest());
   const bool sampled = counter.step > 0;
   if (sampled && (counter.step < kPeriod || counter.window <= 0 || counter.uneven > counter.step))
-    return fault(table.source(),
+    return fault(table,
                  "a counter with steps has a step of at least 1e-3, a window, and is uneven by "
                  "less than a step");
   if (counter.jitter > counter.period)
-    return fault(table.source(), "the counter's jitter is above its period");
+    return fault(table, "the counter's jitter is above its period");
   return {};
 }
 
-Status read_power(const toml::table& table, PowerModel& power) {
+Status read_power(const TomlNode& table, PowerModel& power) {
   using P = PowerModel;
   Reader reader(table);
   JD_TRY(reader.numbers<P>(power, {{"period", &P::period, kPeriod, kLong},
@@ -227,7 +226,7 @@ Status read_power(const toml::table& table, PowerModel& power) {
 }
 
 Status read_sensors(Reader& file, Sensors& sensors) {
-  JD_ASSIGN(const toml::table* counter, file.table("counter"));
+  JD_ASSIGN(const TomlNode* counter, file.table("counter"));
   if (counter) {
     if (!sensors.counter) sensors.counter = CounterModel{};
     JD_TRY(read_counter(*counter, *sensors.counter));
@@ -235,7 +234,7 @@ Status read_sensors(Reader& file, Sensors& sensors) {
   const std::pair<const char*, run::Source> kPowers[] = {
       {"instant", run::Source::nvml_power_instant}, {"average", run::Source::nvml_power_average}};
   for (const auto& [key, source] : kPowers) {
-    JD_ASSIGN(const toml::table* power, file.table(key));
+    JD_ASSIGN(const TomlNode* power, file.table(key));
     if (!power) continue;
     auto found = std::ranges::find(sensors.powers, source, &PowerModel::source);
     if (found == sensors.powers.end()) {
@@ -248,7 +247,7 @@ Status read_sensors(Reader& file, Sensors& sensors) {
   return {};
 }
 
-Status read_passes(const toml::table& table, Passes& passes) {
+Status read_passes(const TomlNode& table, Passes& passes) {
   using P = Passes;
   Reader reader(table);
   JD_TRY(reader.whole("order_steps", passes.order_steps, 100));
@@ -260,16 +259,16 @@ Status read_passes(const toml::table& table, Passes& passes) {
   return reader.rest();
 }
 
-Result<Simulation> read(const toml::table& file) {
+Result<Simulation> read(const TomlNode& file) {
   Simulation result;
   Reader reader(file);
   result.board_key = "h200";
-  const toml::node* preset = reader.take("preset");
-  if (preset) result.board_key = preset->value_or(std::string());
+  const TomlNode* preset = reader.take("preset");
+  if (preset) result.board_key = preset->text() ? *preset->text() : "";
   const NamedBoard* board = find_board(result.board_key);
   if (!board)
-    return fault(preset->source(), fmt::format("there is no board {}; there are {}",
-                                               printable(result.board_key), board_keys()));
+    return fault(*preset, fmt::format("there is no board {}; there are {}",
+                                      printable(result.board_key), board_keys()));
   result.source = board->source;
   result.board = board->board;
   result.sensors = board->sensors;
@@ -281,16 +280,16 @@ Result<Simulation> read(const toml::table& file) {
                                            {"pause", &Program::pause, 0, 60},
                                            {"pause_jitter", &Program::pause_jitter, 0, 1},
                                            {"seconds", &Program::seconds, 0.1, kLong}}));
-  JD_ASSIGN(const toml::array* operators, reader.tables("operators"));
+  JD_ASSIGN(const TomlArray* operators, reader.tables("operators"));
   for (std::size_t i = 0; operators && i < operators->size(); ++i)
-    JD_TRY(read_operator(*operators->get(i)->as_table(), program));
-  JD_ASSIGN(const toml::table* of_board, reader.table("board"));
+    JD_TRY(read_operator((*operators)[i], program));
+  JD_ASSIGN(const TomlNode* of_board, reader.table("board"));
   if (of_board) {
     JD_TRY(read_board(*of_board, result.board));
     result.source += "; changed by the program's file";
   }
   JD_TRY(read_sensors(reader, result.sensors));
-  JD_ASSIGN(const toml::table* passes, reader.table("passes"));
+  JD_ASSIGN(const TomlNode* passes, reader.table("passes"));
   if (passes) JD_TRY(read_passes(*passes, result.passes));
   JD_TRY(reader.rest());
   JD_TRY(check(program));
@@ -301,15 +300,8 @@ Result<Simulation> read(const toml::table& file) {
 
 Result<Simulation> read_program(const std::string& path) {
   JD_ASSIGN(const std::string text, read_file(path, kMostBytes));
-  if (const auto fault = toml_fault(text))
-    return fail(ExitCode::bad_input,
-                fmt::format("{}, line {}: {}", printable(path), fault->line, fault->what));
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed)
-    return fail(ExitCode::bad_input,
-                fmt::format("{}, line {}: {}", printable(path), parsed.error().source().begin.line,
-                            printable(parsed.error().description())));
-  Result<Simulation> result = read(parsed.table());
+  JD_ASSIGN(const TomlNode table, read_toml(text, path));
+  Result<Simulation> result = read(table);
   if (!result) return fail(std::move(result).error().within(printable(path)));
   return result;
 }

@@ -358,6 +358,37 @@ TEST(Tiny, TracesThatAreNone) {
   }
 }
 
+// The releases' checksums, as compliance/sources_checksums.json of the tools has them.
+TEST(Session, KnownSourcesAreAListOfReleases) {
+  const Folder folder;
+  const auto read = [&](const std::string& text) {
+    put(folder.path() / "sources.json", text);
+    return read_known_sources((folder.path() / "sources.json").string());
+  };
+  const auto releases =
+      read(R"([{"client.py": "aa", "lib/common.py": "bb"}, {"client.py": "cc"}])");
+  ASSERT_TRUE(releases) << releases.error().message;
+  ASSERT_EQ(releases->size(), 2U);
+  EXPECT_EQ(releases->at(0).at("lib/common.py"), "bb");
+  EXPECT_EQ(releases->at(1).at("client.py"), "cc");
+  for (const char* text : {"", "{", "[]", "{}", "[1, 2]", "{\"client.py\": \"aa\"}"}) {
+    const auto none = read(text);
+    ASSERT_FALSE(none) << text;
+    EXPECT_THAT(none.error().message, HasSubstr("no list of releases"));
+  }
+}
+
+// As EEMBC's runner says it, and as MLCommons' does.
+TEST(Tiny, TheQualityInTheWordsOfBothRunners) {
+  run::Tiny tiny;
+  read_tiny_accuracy("00363.658 ulp-mlperf: Top-1: 90.2%\n00363.675 ulp-mlperf: AUC: 0.99\n", tiny);
+  EXPECT_EQ(tiny.qualities["Top-1"], 90.2);
+  EXPECT_EQ(tiny.qualities["AUC"], 0.99);
+  read_tiny_accuracy("INFO Top 1% = 85.4\nINFO AUC = 0.862\n", tiny);
+  EXPECT_EQ(tiny.qualities["Top-1"], 85.4);
+  EXPECT_EQ(tiny.qualities["AUC"], 0.862);
+}
+
 TEST(Tree, FindsAllKindsInTheOrderOfTheirNames) {
   const Folder folder;
   write_submission(run::good_tiny(), folder.path() / "c");

@@ -171,6 +171,7 @@ inline void write_inference(run::Submission s, const fs::path& folder) {
   if (!i.client.file.empty()) put(performance / "power/client.json", session_text(i.client));
   if (!i.server.file.empty()) put(performance / "power/server.json", session_text(i.server));
   if (i.analyzer_table) put(folder / "analyzer_table.csv", "vendor,model\n");
+  if (i.accuracy) put(folder / "accuracy/accuracy.txt", *i.accuracy);
   if (i.power_settings) put(folder / "power_settings.md", "none\n");
   if (!s.description.empty()) put(folder / "system.json", map_text(s.description));
 }

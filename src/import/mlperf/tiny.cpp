@@ -121,9 +121,11 @@ void read_tiny_log(std::string_view text, run::Tiny& tiny) {
 void read_tiny_accuracy(std::string_view text, run::Tiny& tiny) {
   Lines lines(text);
   for (std::string_view line; lines.next(line);) {
-    for (const char* metric : {"Top-1", "AUC"})
-      if (const auto value = figure_after(line, fmt::format("{}:", metric)))
-        tiny.qualities[metric] = *value;
+    // As EEMBC's runner says it, and as MLCommons' does.
+    constexpr std::pair<const char*, const char*> kMarks[] = {
+        {"Top-1", "Top-1:"}, {"Top-1", "Top 1% ="}, {"AUC", "AUC:"}, {"AUC", "AUC ="}};
+    for (const auto& [metric, mark] : kMarks)
+      if (const auto value = figure_after(line, mark)) tiny.qualities[metric] = *value;
   }
 }
 

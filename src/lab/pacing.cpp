@@ -12,7 +12,7 @@ constexpr double kLeastDuty = 0.1, kLessEachTime = 0.9;
 constexpr double kHeldMore = 0.5;  // share of the time under a limit, beyond the program's
 // A limit is enforced over some 10 ms: the load must repeat about as fast as the program's. Pauses
 // stay short enough for bursts to be one window (meter/window.cpp joins what is 50 ms apart).
-constexpr Nanoseconds kShortest = 10 * kMillisecond, kLongest = 100 * kMillisecond;
+constexpr Nanoseconds kShortest = 20 * kMillisecond, kLongest = 100 * kMillisecond;
 constexpr Nanoseconds kLongestIdle = 25 * kMillisecond;
 
 Pace pace_of(double duty, Nanoseconds period) {

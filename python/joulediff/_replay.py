@@ -206,6 +206,7 @@ class Replay(OperatorMode):
             made += done
             if not pace:
                 return begin, made, end
+            each = max(1, round(done * burst / max(1, end - begin)))  # what three calls took was a first guess
             # By lot, so as not to beat with the sensors.
             pause = (end - begin) / 1e9 * idle / burst * self._lot.uniform(0.7, 1.3)
             time.sleep(min(pause, _LONGEST_PAUSE))

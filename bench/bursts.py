@@ -78,7 +78,7 @@ def main():
     args = parser.parse_args()
     if not 0 < args.gap[0] <= args.gap[1]:
         parser.error("--gap LOW HIGH: two times above 0, the shorter one first")
-    recorder, rows = recordings.Recordings(args), []
+    recorder, made = recordings.Recordings(args), recordings.Rows(args, "recordings", table)
     work = ["--model", args.model, "--batch", str(BATCH[args.model])]
     gap = ["--gap", *map(str, args.gap)]
     options = ["--blocks", "1", "--budget", args.budget, "--trace-seconds", str(args.seconds)]
@@ -86,7 +86,8 @@ def main():
         run = recorder.one(name, words, options)
         shown = run and recorder.show(run)
         if shown:
-            rows.append(judge(name, shown))
+            made.add(judge(name, shown))
+    rows = made.rows
     for row in rows:
         for warning in row["warnings"]:
             print(f"{row['name']}: {warning}")

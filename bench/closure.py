@@ -7,7 +7,6 @@
 import argparse
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 
@@ -62,9 +61,9 @@ def repeat(recorder, words, args, board):
         for count, times in ((args.repeats, 1), (1, args.repeats)):
             told = f"{folder}/{count}-{times}.json"
             for _ in range(times):
-                done = recorder.late or subprocess.run(
+                done = recorder.late or recordings.bounded(
                     [*recorder.command(words), "--repeats", str(count), "--seconds",
-                     str(args.seconds), "--told", told], check=False).returncode
+                     str(args.seconds), "--told", told])[0]
                 if not done:
                     with open(told) as file:
                         windows += json.load(file)
@@ -136,12 +135,13 @@ def main():
     programs = TINY if args.model == "tiny" else PROGRAMS
     if unknown := sorted(set(args.only or ()) - programs.keys()):
         parser.error(f"--only {' '.join(unknown)}: there are {' '.join(programs)}")
-    recorder, rows = recordings.Recordings(args), []
+    recorder, made = recordings.Recordings(args), recordings.Rows(args, "programs", table)
     board = counter.Board.open() if args.device == "cuda" else None
     chosen = {name: what for name, what in programs.items() if name in (args.only or programs)}
     for name, (model, batch) in chosen.items():
         if row := measure(recorder, name, model, batch, args, board):
-            rows.append(row)
+            made.add(row)
+    rows = made.rows
     for row in rows:
         for warning in row["warnings"]:
             print(f"{row['name']}: {warning}")

@@ -118,13 +118,15 @@ def main():
                                                  args.operator_budget])
             for n in range(1, args.processes + 1)]
     shown = [told for run in runs if run and (told := recorder.show(run))]
-    rows = []
+    operators = repeated(shown)
+    print("", *operators_table(operators), "", sep="\n", flush=True)
+    made = recordings.Rows(args, "comparisons", comparisons_table)
     for number in range(1, args.count + 1):
         paths = recorder.pair(f"pair-{number:02}", words, [*trace, "--budget", args.budget])
         report = paths and recorder.compare(*paths, "--gate", f"{GATE:.0%}")
         if report:
-            rows.append(compared(number, report))
-    operators = repeated(shown)
+            made.add(compared(number, report))
+    rows = made.rows
     print("", *comparisons_table(rows), f"Their 95 % intervals are +-{share(half_width(rows), 2)} wide, "
           "the median.", "", *operators_table(operators), sep="\n")
     for n, run in enumerate(shown, 1):

@@ -12,7 +12,7 @@ import time
 import run_file
 
 HERE = pathlib.Path(__file__).resolve().parent
-LONGEST = 600  # seconds of a recording; budgets are far below
+LONGEST = 240  # seconds of a recording; budgets are far below
 GATE_CODES = (1, 6)  # of compare: the report is printed all the same
 UNKNOWN = "-"
 
@@ -38,10 +38,12 @@ class Recordings:
         self.device, self.folder = args.device, pathlib.Path(args.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._end = time.monotonic() + 60 * args.minutes
+        self._lengths = []  # of the recordings made, seconds
 
     @property
     def late(self):
-        return time.monotonic() > self._end
+        """Whether another recording, as long as those before, would end too late."""
+        return time.monotonic() + max(self._lengths, default=0.0) > self._end
 
     def path(self, name):
         return self.folder / name
@@ -76,7 +78,8 @@ class Recordings:
             print(f"{name}: record ended with {status}: {trouble.strip()[-1000:]}\n"
                   f"  {shlex.join(command)}", flush=True)
             return False
-        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+        self._lengths.append(time.monotonic() - began)
+        print(f"{name}: {self._lengths[-1]:.0f} s", flush=True)
         return True
 
     def show(self, path):
@@ -153,14 +156,37 @@ def warnings(shown):
             if one["severity"] != "note"]
 
 
+class Rows:
+    """Figures of one recording after the other: each is printed and kept as soon as it is there, since the
+    machine may be gone before the last one is.
+    """
+
+    def __init__(self, args, name, table):
+        self._args, self._name, self._table = args, name, table
+        self.rows = []
+
+    def add(self, row):
+        self.rows.append(row)
+        head, *lines = self._table(self.rows)
+        print(*([head] if len(self.rows) == 1 else []), lines[-1], sep="\n", flush=True)
+        keep(self._args, {self._name: self.rows})
+
+
+def keep(args, figures):
+    if args.json:
+        path = pathlib.Path(args.json)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(path.name + ".part")
+        part.write_text(json.dumps(figures, indent=1) + "\n")
+        part.replace(path)
+
+
 def conclude(args, figures, claims, boundaries):
     """Prints the claims, keeps the figures; the exit status."""
     if boundaries and boundaries != {"board"}:
         print(f"The meter was of the {', '.join(sorted(boundaries))}: this tries the script out, its "
               "figures tell nothing of a GPU.")
     for claim, holds in claims:
-        print(f"{'yes' if holds else 'NO':<4}{claim}")
-    if args.json:
-        pathlib.Path(args.json).write_text(
-            json.dumps({**figures, "claims": dict(claims)}, indent=1) + "\n")
+        print(f"{'yes' if holds else 'NO':<4}{claim}", flush=True)
+    keep(args, {**figures, "claims": dict(claims)})
     return 0 if all(holds for _, holds in claims) else 1

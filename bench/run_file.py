@@ -14,18 +14,45 @@ TRACE, OPERATOR = 3, 0                # the pass of a step; the kind of a replay
 LIMITS = 0x4 | 0x8 | 0x20 | 0x40 | 0x80  # power cap, slowdowns, thermal limits, power brake
 
 
+UNKNOWN = {"sm_mhz": None, "held_back": None}
+
+
+class Unreadable(Exception):
+    """What is needed to read a run file's series is not on this machine."""
+
+
 def conditions(path):
     """{"trace", "replay": {"sm_mhz": mean or None, "held_back": share of samples or None}}"""
+    try:
+        return _conditions(path)
+    except Unreadable as error:
+        print(f"{pathlib.Path(path).name}: {error}", flush=True)
+        return {"trace": UNKNOWN, "replay": UNKNOWN}
+
+
+def _conditions(path):
     file = database(path)
     windows = {
         "trace": file.execute('SELECT block, min("begin"), max("end") FROM step WHERE pass = ? '
                               "GROUP BY block", (TRACE,)).fetchall(),
-        "replay": file.execute('SELECT block, "begin", "end" FROM replay WHERE kind = ?',
-                               (OPERATOR,)).fetchall()}
+        "replay": last_windows(file.execute('SELECT block, signature, "begin", "end" FROM replay '
+                                            'WHERE kind = ? ORDER BY "begin"', (OPERATOR,)).fetchall())}
     clocks, limits = sensor(file, SM_CLOCK), sensor(file, THROTTLE)
     held = {block: [(t, bool(v & LIMITS)) for t, v in samples] for block, samples in limits.items()}
     return {which: {"sm_mhz": mean_within(clocks, found), "held_back": mean_within(held, found)}
             for which, found in windows.items()}
+
+
+def last_windows(replays):
+    """[(block, begin, end)] of what was measured last of each operator: before, it may have been replayed at
+    another clock than the program's, a pause of more than 50 ms apart."""
+    last = {}
+    for block, signature, begin, end in replays:
+        window = last.setdefault((block, signature), [begin, end])
+        if begin - window[1] > 50_000_000:
+            window[0] = begin
+        window[1] = max(window[1], end)
+    return [(block, begin, end) for (block, _), (begin, end) in last.items()]
 
 
 def mean_within(samples, windows):
@@ -70,7 +97,10 @@ def column(file, series, name):
 
 def unpacked(frame):
     """Of one zstd frame, which states its size; Python has no zstd before 3.14, every Linux has."""
-    zstd = ctypes.CDLL("libzstd.so.1")
+    try:
+        zstd = ctypes.CDLL("libzstd.so.1")
+    except OSError as error:
+        raise Unreadable(f"clocks are not known: {error}") from error
     for function, result in (("ZSTD_getFrameContentSize", ctypes.c_ulonglong),
                              ("ZSTD_decompress", ctypes.c_size_t)):
         getattr(zstd, function).restype = result

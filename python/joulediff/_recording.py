@@ -100,6 +100,7 @@ class Recording:
         self._inputs = self._following = self._values_inputs = None  # shapes, as text
         self._mode, self._values = None, None
         self._operators = {}
+        self._traced = None  # when the trace began and ended, and its steps
         self._settings = None
         self._profiled = False
 
@@ -185,6 +186,9 @@ class Recording:
         if self._mode is not None:
             self._mode.end()
         self._recorder.step(self._pass, self._index, self._begin, now, self._inputs)
+        if self._pass == _abi.TRACE:
+            begin, _, steps = self._traced or (self._begin, now, 0)
+            self._traced = begin, now, steps + 1
 
     def _notice_profiler(self):
         """Kineto and we cannot both have the device's records."""
@@ -206,7 +210,8 @@ class Recording:
         make = {_abi.VALUES: lambda: Values(self._recorder, self.fail),
                 _abi.ORDER: lambda: Order(self._recorder, self.fail),
                 _abi.REPLAY: lambda: Replay(self._recorder, self.fail,
-                                            os.environ.get("JOULEDIFF_SOCKET"), self._operators)}
+                                            os.environ.get("JOULEDIFF_SOCKET"), self._operators,
+                                            self._traced)}
         self._mode = make[following]() if following in make else None
         if following in (_abi.ORDER, _abi.TRACE):
             self._recorder.kernels(following)

@@ -1,30 +1,31 @@
 """The replay pass: each operator that matters is run back to back on clones of its inputs.
 
 The launcher alone reads sensors. For each chunk of executions we say when it began and ended, and it
-answers `more N` or `enough`. On a GPU the executions are captured into a graph of about 4 ms, at most
-two of which are queued, so that neither gaps on the host nor a long queue disturb the power; random
-and data-dependent operators, and what cannot be captured, run eagerly. The first dispatch of an
-operator is where its inputs are at hand; afterwards it runs once as the program wants it.
+answers `more N`, `pace N BURST IDLE` or `enough`: pauses between bursts bring the device to the clock that
+it had in the trace. The first dispatch of an operator is where its inputs are at hand; afterwards it
+runs once as the program wants it.
 """
 
 import contextlib
 import fcntl
-import functools
 import os
+import random
 import socket
 import time
 
 import torch
 
 from joulediff import _operator, _storages
+from joulediff._executions import (Executions, Idle, InTurns, Spin, cache_bytes, clone, result_bytes, spans,
+                                   turns)
 from joulediff._mode import OperatorMode, synchronize
 from joulediff._order import describe
 
 _SHARE = 0.95  # of the order pass's seconds
 _CHUNK_SECONDS = 0.25
-_GRAPH_SECONDS = 4e-3
-_QUEUED = 2
-_SPIN_CYCLES = 2_000_000  # about 1 ms
+_APART_SECONDS = 0.1  # so long a pause parts what was measured at one pace from what is at the next
+_LONGEST_PAUSE = 0.035  # and so short a one does not, even where the sleep is late
+_COLD = "joulediff.cold "
 _ANSWER_SECONDS = 120
 _LONGEST_SIGNATURE = 300  # in a diagnostic
 
@@ -51,27 +52,31 @@ class Launcher:
         except OSError as error:
             raise Lost(str(error)) from error
 
-    def _hear(self, word):
-        """The number after `word` in the launcher's answer; None: enough."""
+    def _hear(self, **expected):
+        """The launcher's answer: a word with as many numbers as are expected of it, or `enough`: none."""
         try:
-            words = self._lines.readline().split()
+            word, *numbers = self._lines.readline().split() or [""]
         except (OSError, ValueError) as error:
             raise Lost(str(error)) from error
-        if len(words) == 2 and words[0] == word and words[1].isdigit():
-            return int(words[1])
-        if words != ["enough"]:
-            raise Lost(f"answered {words}")
-        return None
+        if len(numbers) == expected.get(word) and all(n.isdigit() for n in numbers):
+            return [int(n) for n in numbers]
+        if word != "enough" or numbers:
+            raise Lost(f"answered {[word, *numbers]}")
+        return []
 
     def more(self):
-        """How many executions the launcher wants next; 0: enough."""
-        count = self._hear("more")
-        return 0 if count is None else max(1, count)
+        """How many executions the launcher wants next, and (burst, idle) in ns where it wants pauses between
+        bursts of them, else None; 0: enough.
+        """
+        count, *pace = self._hear(more=1, pace=3) or [0]
+        if pace and 0 in pace:
+            raise Lost(f"answered with bursts and pauses of {pace} ns")
+        return count, tuple(pace) or None
 
-    def plan(self, count):
-        """How many of `count` replays the launcher has time for."""
-        self.say(f"plan {count}")
-        return self._hear("replay") or 0
+    def plan(self, count, cold):
+        """How many of `count` replays the launcher has time for, and how many of `cold` ones besides."""
+        self.say(f"plan {count} {cold}")
+        return self._hear(replay=2) or [0, 0]
 
     def close(self):
         self._socket.close()
@@ -96,155 +101,17 @@ def choose(operators, seconds):
     return wanted
 
 
-def clone(value, storages):
-    """The argument with its tensors copied: same strides, and what shared a storage shares one.
-
-    storages: an empty dict on the first call for an operator; kept for its other arguments.
-    """
-    if isinstance(value, torch.Tensor):
-        return _clone_tensor(value, storages)
-    if isinstance(value, list | tuple):
-        items = [clone(item, storages) for item in value]
-        return items if isinstance(value, list) else tuple(items)
-    if isinstance(value, dict):
-        return {key: clone(item, storages) for key, item in value.items()}
-    return value
-
-
-def _clone_tensor(tensor, storages):
-    if not _storages.has_storage(tensor) or tensor.is_conj() or tensor.is_neg():
-        return tensor.clone()
-    key = tensor.untyped_storage()._cdata
-    first, bytes_ = storages[key]
-    size = tensor.element_size()
-    new = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
-    offset = tensor.storage_offset() - first // size
-    return new.set_(bytes_.untyped_storage(), offset, tensor.size(), tensor.stride())
-
-
-def spans(tensors):
-    """Copies of the bytes that tensors reach, by storage -> (first byte kept, uint8 tensor)."""
-    reach, sample = {}, {}
-    for tensor in tensors:
-        if _storages.has_storage(tensor):
-            region = _storages.region_of(tensor)
-            key = tensor.untyped_storage()._cdata
-            low, high = reach.get(key, (region.offset, region.end))
-            reach[key] = min(low, region.offset), max(high, region.end)
-            sample[key] = tensor
-    copies = {}
-    for key, (low, high) in reach.items():
-        low -= low % 512  # the alignment of the pointers stays
-        source = torch.empty(0, dtype=torch.uint8, device=sample[key].device)
-        source.set_(sample[key].untyped_storage(), low, (high - low,), (1,))
-        copies[key] = low, source.clone()
-    return copies
-
-
-@functools.lru_cache(maxsize=1)
-def _side_stream():
-    return torch.cuda.Stream()
-
-
-class Executions:
-    """Runs a call `n` times back to back; run() returns how many it made and waits for the device."""
-
-    def __init__(self, call, arguments, capturable):
-        """arguments: the tensors that the call is given; only what stays on the GPU is captured."""
-        self._call, self._graph, self._copies = call, None, 1
-        for _ in range(3):
-            result = call()
-        self.seconds = self._time(3)
-        everything = (*arguments, *_operator.tensors_in(result))
-        if capturable and everything and all(t.is_cuda for t in everything):
-            self._capture()
-
-    def _time(self, n):
-        synchronize()
-        begin = time.monotonic()
-        for _ in range(n):
-            self._call()
-        synchronize()
-        return max(1e-7, (time.monotonic() - begin) / n)
-
-    def _capture(self):
-        copies = int(min(2000, max(1, _GRAPH_SECONDS / self.seconds)))
-        graph, current, aside = torch.cuda.CUDAGraph(), torch.cuda.current_stream(), _side_stream()
-        aside.wait_stream(current)
-        with torch.cuda.stream(aside):  # libraries make their workspaces for a stream
-            self._call()
-        try:
-            with torch.cuda.graph(graph, stream=aside, capture_error_mode="thread_local"):
-                for _ in range(copies):
-                    self._call()
-        except RuntimeError:
-            torch.cuda.set_stream(current)  # a capture that fails leaves its own
-            synchronize()
-            return
-        self._graph, self._copies = graph, copies
-        self.seconds = min(self.seconds, self._time_graph())
-
-    def _time_graph(self):
-        self._graph.replay()
-        synchronize()
-        begin = time.monotonic()
-        done = self.run(2 * self._copies)
-        return max(1e-7, (time.monotonic() - begin) / done)
-
-    def run(self, n):
-        if self._graph is None:
-            for _ in range(n):
-                self._call()
-            synchronize()
-            return n
-        launches = max(1, round(n / self._copies))
-        queued = []
-        for _ in range(launches):
-            if len(queued) == _QUEUED:
-                queued.pop(0).synchronize()
-            self._graph.replay()
-            queued.append(torch.cuda.Event())
-            queued[-1].record()
-        synchronize()
-        return launches * self._copies
-
-
-class Spin:
-    """The device awake and doing next to nothing: kernels of about 1 ms that wait for the clock."""
-
-    seconds = 1e-3
-
-    def run(self, n):
-        queued = []
-        for _ in range(n):
-            if len(queued) == 8:
-                queued.pop(0).synchronize()
-            torch.cuda._sleep(_SPIN_CYCLES)
-            queued.append(torch.cuda.Event())
-            queued[-1].record()
-        synchronize()
-        return n
-
-
-class Idle:
-    """A context and no work, in units of 1 ms."""
-
-    seconds = 1e-3
-
-    def run(self, n):
-        time.sleep(n * self.seconds)
-        return n
-
-
 class Replay(OperatorMode):
     """One step in which the wanted operators are measured at their first dispatch."""
 
-    def __init__(self, recorder, fail, path, operators):
+    def __init__(self, recorder, fail, path, operators, trace=None):
+        """trace: when its first step began, when its last one ended (ns), and how many it had."""
         super().__init__(fail)
         self.recorder, self._path = recorder, path
-        self._operators = operators
-        self._wanted, self._launcher, self._number = {}, None, 0
+        self._operators, self._trace = operators, trace
+        self._wanted, self._cold, self._launcher, self._number = {}, set(), None, 0
         self._other_shape = 0
+        self._lot = random.Random(0)
 
     def begin(self):
         self._wanted = choose(self._operators, self.recorder.operator_seconds)
@@ -303,23 +170,48 @@ class Replay(OperatorMode):
         floors = [("joulediff.idle", Idle())]
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             floors.insert(0, ("joulediff.static", Spin()))
-        room = self._launcher.plan(len(self._wanted) + len(floors)) - len(floors)
-        self._wanted = dict(list(self._wanted.items())[:max(0, room)])  # the costliest
+        room, cold = self._launcher.plan(len(self._wanted) + len(floors), len(self._wanted) if cache_bytes() else 0)
+        self._wanted = dict(list(self._wanted.items())[:max(0, room - len(floors))])  # the costliest
+        self._cold = set(list(self._wanted)[:cold])
         for signature, executions in floors:
             self._measure(signature, executions)
+        if self._trace:  # from here on the device is to be as it was then
+            self._launcher.say("trace {} {} {}".format(*self._trace))
 
     def _measure(self, signature, executions, refresh=lambda: None):
         number, self._number = self._number, self._number + 1
-        n = max(1, round(_CHUNK_SECONDS / executions.seconds))
+        n, pace = max(1, round(_CHUNK_SECONDS / executions.seconds)), None
         while n:
             refresh()
             synchronize()
-            begin = self.recorder.now()
-            done = executions.run(n)
-            end = self.recorder.now()
-            self.recorder.replay(signature.encode(), begin, end, done)
+            begin, done, end = self._chunk(signature.encode(), executions, n, pace)
             self._launcher.say(f"replay {number} {begin} {end} {done}")
-            n = self._launcher.more()
+            n, before = (told := self._launcher.more())[0], pace
+            pace = told[1]
+            if n and pace != before:
+                time.sleep(_APART_SECONDS)
+
+    def _chunk(self, signature, executions, n, pace):
+        """Makes n executions; when they began, how many they were, and when they, or the pause after the last
+        burst, ended. Each burst is a replay of its own, so that the pauses can be told from it.
+        """
+        burst, idle = pace or (0, 0)
+        each = max(1, round(burst / 1e9 / executions.seconds)) if pace else n
+        first, made = self.recorder.now(), 0
+        while True:
+            begin = self.recorder.now()
+            done = executions.run(min(each, n))
+            end = self.recorder.now()
+            self.recorder.replay(signature, begin, end, done)
+            made += done
+            if not pace:
+                return begin, made, end
+            each = max(1, round(done * burst / max(1, end - begin)))  # what three calls took was a first guess
+            # By lot, so as not to beat with the sensors.
+            pause = (end - begin) / 1e9 * idle / burst * self._lot.uniform(0.7, 1.3)
+            time.sleep(min(pause, _LONGEST_PAUSE))
+            if made >= n:
+                return first, made, self.recorder.now()
 
     def around(self, index, form, function, args, kwargs):
         if self._wanted and form.replayable:
@@ -371,3 +263,32 @@ class Replay(OperatorMode):
 
         executions = Executions(lambda: function(*new_args, **new_kwargs), tensors, form.capturable)
         self._measure(signature, executions, refresh)
+        if signature in self._cold:
+            self._on_cold_clones(signature, form, function, args, kwargs, touched)
+
+    def _on_cold_clones(self, signature, form, function, args, kwargs, touched):
+        """Again, so that no operand is in the cache; where it would not be warm anyway."""
+        tensors = (*_operator.tensors_in(args), *_operator.tensors_in(kwargs))
+
+        def prepared():
+            copies = spans(tensors)
+            new_args, new_kwargs = clone(list(args), copies), clone(dict(kwargs), copies)
+            return copies, lambda: function(*new_args, **new_kwargs)
+
+        copies, call = prepared()
+        own = {kept.untyped_storage()._cdata: kept for _, kept in copies.values()}
+        size = sum(kept.numel() for kept in own.values()) + result_bytes(call(), own)
+        count = turns(size, cache_bytes())
+        if count == 0:
+            return
+        sets = [prepared() for _ in range(count)]
+
+        fresh = {key: kept.clone() for key, (_, kept) in spans(tensors).items() if key in touched}
+
+        def refresh():
+            for copies, _ in sets:
+                for key, content in fresh.items():
+                    copies[key][1].copy_(content)
+
+        executions = Executions(InTurns([call for _, call in sets]), tensors, form.capturable, count)
+        self._measure(_COLD + signature, executions, refresh)

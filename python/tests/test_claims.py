@@ -249,6 +249,21 @@ def test_clocks_and_limits_of_a_recorded_run():
     assert 1900 < found["replay"]["sm_mhz"] < 1980 and 0.1 < found["replay"]["held_back"] < 0.2
 
 
+def test_without_zstd_clocks_are_unknown_and_nothing_else(monkeypatch, capsys):
+    def missing(name):
+        raise OSError(f"{name}: cannot open shared object file")
+    monkeypatch.setattr(run_file.ctypes, "CDLL", missing)
+    assert run_file.conditions(CASES / "hf-39073/runs/b.jd") == UNSEEN
+    assert "clocks are not known: libzstd.so.1" in capsys.readouterr().out
+
+
+def test_of_replays_at_several_clocks_the_last_counts():
+    ms = 1_000_000
+    replays = [(0, 1, 0, 500 * ms), (0, 1, 501 * ms, 900 * ms), (0, 2, 910 * ms, 990 * ms),
+               (0, 1, 1000 * ms, 1010 * ms), (0, 1, 1025 * ms, 1035 * ms)]
+    assert run_file.last_windows(replays) == [(0, 1000 * ms, 1035 * ms), (0, 910 * ms, 990 * ms)]
+
+
 def test_samples_count_where_they_lie_in_a_window():
     samples = {0: [(1, 10), (5, 20), (9, 90)], 1: [(5, 30)]}
     assert run_file.mean_within(samples, [(0, 4, 8), (1, 5, 5)]) == 25
@@ -311,6 +326,23 @@ def test_figures_are_kept_and_what_tells_nothing_is_said(tmp_path, capsys):
     assert "tell nothing" in out and "NO  two" in out
     assert json.loads((tmp_path / "f.json").read_text()) == {"rows": [1], "claims": dict(claims)}
     assert recordings.conclude(args, {}, claims[:1], {"board"}) == 0
+
+
+def test_each_row_is_printed_and_kept_at_once(tmp_path, capsys):
+    args = argparse.Namespace(json=str(tmp_path / "figures" / "f.json"))
+    made = recordings.Rows(args, "programs", closure.table)
+    for count, name in enumerate(("gpt2-4", "vit-8"), 1):
+        made.add(closure_row(name))
+        out = capsys.readouterr().out.splitlines()
+        assert len(out) == (2 if count == 1 else 1) and out[-1].startswith(name.split("-")[0])
+        assert len(json.loads((tmp_path / "figures" / "f.json").read_text())["programs"]) == count
+
+
+def test_no_recording_is_begun_that_would_end_too_late(tmp_path, capsys):
+    made = recorder(tmp_path, 'touch "$5"; sleep 1', minutes=1.5 / 60)
+    assert made.one("one", [], []) is not None
+    assert made.late and made.one("two", [], []) is None
+    assert "two.jd: not recorded, no time is left" in capsys.readouterr().out
 
 
 def test_a_fork_tells_what_it_found_or_that_it_failed(capfd):

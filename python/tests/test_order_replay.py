@@ -7,7 +7,7 @@ import types
 import pytest
 import torch
 
-from joulediff import _abi, _operator, _replay
+from joulediff import _abi, _executions, _operator, _replay
 from joulediff._mode import OperatorMode
 from joulediff._order import Order
 from joulediff._values import Values
@@ -124,8 +124,8 @@ def test_choose_takes_what_makes_up_the_time():
 def test_clones_keep_layout_and_sharing():
     base = torch.randn(6, 8)
     args = [base[1:3].t(), [base[2], torch.randn(3)], 7]
-    copies = _replay.spans(_operator.tensors_in(args))
-    new = _replay.clone(args, copies)
+    copies = _executions.spans(_operator.tensors_in(args))
+    new = _executions.clone(args, copies)
     assert torch.equal(new[0], args[0]) and new[0].stride() == args[0].stride()
     assert torch.equal(new[1][1], args[1][1]) and new[2] == 7
     new[1][0].fill_(0)

@@ -51,8 +51,11 @@ class Launcher(threading.Thread):
                 if line.startswith("replay "):
                     number = line.split()[1]
                     chunks[number] = chunks.get(number, 0) + 1
-                    stream.write("more 3\n" if chunks[number] < 2 else "enough\n")
+                    stream.write(self.answer(number, chunks[number]) + "\n")
                     stream.flush()
+
+    def answer(self, number, chunks):
+        return "more 3" if chunks < 2 else "enough"
 
 
 def run(folder, script, *, inject=True, expect=0, name="program.py", **environment):
@@ -122,6 +125,7 @@ def test_a_recorded_program_computes_the_same_bits(tmp_path):
     assert got.times == 3 * len(got.operators) and got.tensors > len(got.operators)
     assert set(got.diagnostics()) <= {"record.no_kernels"}
 
+    assert {line[0] for line in launcher.lines} == {"plan", "replay", "trace"}
     plan = int(launcher.lines[0][1])
     told = [line for line in launcher.lines if line[0] == "replay"]
     assert launcher.lines[0][0] == "plan" and len({line[1] for line in told}) == plan

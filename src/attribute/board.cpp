@@ -64,6 +64,35 @@ std::optional<meter::StaticPower> calibrated(const run::Run& run, const run::Blo
   return profile ? meter::static_power(*profile) : std::nullopt;
 }
 
+// Joules of an execution above static power; a pause between bursts draws static power, too.
+double above(const Execution& one, const Floor::Watts& still) {
+  return one.energy.joules.value - still.value * one.whole().value;
+}
+// Without kernels a board with a context drew from 8 % less to as much as with a spinning one.
+constexpr double kPause = 0.1;
+double error_above(const Execution& one, const Floor::Watts& still) {
+  return hypot({one.energy.half_width().value, still.half_width * one.whole().value,
+                kPause * still.value * one.pause.value});
+}
+
+// What an execution costs more on operands that are in no cache.
+Caches::Extra colder(const run::Block& block, const Execution& warm, const Execution& cold,
+                     const Floor& floor, const ClockScaling& scaling) {
+  const auto state = [&](const Execution& one, run::Source source) {
+    return mean_over(block, source, one.readings);
+  };
+  const Floor::Watts still = floor.at(state(warm, kTemperature)),
+                     then = floor.at(state(cold, kTemperature));
+  const auto from = state(cold, run::Source::nvml_sm_clock),
+             to = state(warm, run::Source::nvml_sm_clock);
+  const ClockScaling::Factor factor =
+      from && to ? scaling.factor(*from, *to) : ClockScaling::Factor();
+  const double joules = above(cold, then);
+  return {std::max(0.0, factor.value * joules - above(warm, still)),
+          hypot({factor.value * error_above(cold, then), factor.half_width * joules,
+                 error_above(warm, still)})};
+}
+
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                                const Replayed& replays, const Recognition& recognition,
                                const std::vector<Usage>& usage, const meter::Reading& trace,
@@ -81,7 +110,7 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     UnitCost& unit = units[i];
     unit.known = true;
     const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings));
-    unit.joules = one.energy.joules.value - still.value * one.seconds.value;
+    unit.joules = above(one, still);
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
@@ -90,9 +119,12 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     const bool same_clock = !clock || !trace_clock || std::abs(*clock / *trace_clock - 1) < 0.01;
     const double slower =
         same_clock ? usage[i].seconds / usage[i].calls / one.seconds.value - 1 : 0;
-    const Caches::Extra cold = caches.extra(run::OperatorId(i), unit.joules, slower);
-    unit.half_width = hypot({one.energy.half_width().value, still.half_width * one.seconds.value,
-                             kOperands * unit.joules});
+    unit.half_width = hypot({error_above(one, still), kOperands * unit.joules});
+    const Caches::Extra cold =
+        replays.cold[signature.index()]
+            ? caches.between(run::OperatorId(i),
+                             colder(block, one, *replays.cold[signature.index()], floor, scaling))
+            : caches.extra(run::OperatorId(i), unit.joules, slower);
     unit.joules += cold.joules;
     unit.common = cold.half_width;  // caches are cold for all, or for none
     if (!clock || !trace_clock) continue;
@@ -244,7 +276,8 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}));
 
   Timeline spent = timeline(run, trace, recognition, reading->begin, reading->end);
-  const Replayed replays = replayed(run, block, meter);
+  const Replayed replays =
+      replayed(run, block, meter, mean_over(block, run::Source::nvml_sm_clock, {*reading}));
   if (replays.refused > 0)
     add(diagnostics, Severity::note, "attribute.replay_too_short",
         fmt::format("{} operators were replayed too shortly for the meter; they are estimated by "

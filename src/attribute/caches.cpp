@@ -1,6 +1,7 @@
 #include "attribute/caches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -26,9 +27,13 @@ double bytes(const run::Run& run, const std::vector<run::TensorId>& ids) {
   return sum;
 }
 
-}  // namespace
-
-Caches::Caches(const run::Run& run) : cold_bytes_(run.operators.size(), -1) {
+// Bytes that each operator of the step finds in no cache of this size; negative: no tensors known.
+struct Cold {
+  double bytes = -1;
+  bool fits = true;  // its own bytes do: else its replay was cold, too
+};
+std::vector<Cold> cold_bytes(const run::Run& run, double cache) {
+  std::vector<Cold> result(run.operators.size());
   // Bytes that the step has moved before each operator, and, by storage, when it was last touched.
   std::vector<double> before(run.operators.size() + 1);
   for (std::size_t i = 0; i < run.operators.size(); ++i) {
@@ -47,12 +52,36 @@ Caches::Caches(const run::Run& run) : cold_bytes_(run.operators.size(), -1) {
       for (const run::TensorId id : op.inputs) {
         const run::Tensor& tensor = run.tensors[id.index()];
         const auto touched = last.find(tensor.storage);
-        if (touched == last.end() || now - touched->second > kCache) cold += run::bytes(tensor);
+        if (touched == last.end() || now - touched->second > cache) cold += run::bytes(tensor);
       }
-      cold_bytes_[i] = own > kCache ? 0 : cold;
+      result[i] = {cold, own <= cache};
       for (const auto* ids : {&op.inputs, &op.outputs})
         for (const run::TensorId id : *ids) last[run.tensors[id.index()].storage] = now + own;
     }
+  return result;
+}
+
+}  // namespace
+
+Caches::Caches(const run::Run& run)
+    : cold_bytes_(run.operators.size(), -1),
+      least_(run.operators.size(), 0),
+      most_(run.operators.size(), 1) {
+  const auto in_one = cold_bytes(run, kCache), in_larger = cold_bytes(run, 2 * kCache),
+             in_smaller = cold_bytes(run, kCache / 2);
+  for (std::size_t i = 0; i < run.operators.size(); ++i) {
+    cold_bytes_[i] = in_one[i].fits ? in_one[i].bytes : 0;
+    const double all = bytes(run, run.operators[i].inputs);
+    if (in_one[i].bytes < 0 || all <= 0) continue;
+    least_[i] = in_larger[i].bytes / all;
+    most_[i] = in_smaller[i].bytes / all;
+  }
+}
+
+Caches::Extra Caches::between(run::OperatorId op, const Extra& all_cold) const {
+  const double least = least_[op.index()], most = most_[op.index()];
+  return {(least + most) / 2 * all_cold.joules,
+          std::hypot(most * all_cold.half_width, (most - least) / 2 * all_cold.joules)};
 }
 
 Caches::Extra Caches::extra(run::OperatorId op, double warm_joules, double slower) const {

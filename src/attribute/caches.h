@@ -22,9 +22,15 @@ class Caches {
   // `warm_joules`: dynamic, of one execution in replay. `slower`: by how much it takes longer in
   // the program, relative; waiting for HBM costs time, too. Below 0 it tells nothing.
   Extra extra(run::OperatorId op, double warm_joules, double slower) const;
+  // Where a replay with cold operands says what they cost on top of the warm one: that part of it
+  // of which the operands are cold in the program. The interval spans both where the reuse distance
+  // does not tell: it is not known, or within a factor of two of what the cache holds.
+  Extra between(run::OperatorId op, const Extra& all_cold) const;
 
  private:
   std::vector<double> cold_bytes_;  // by operator; negative: its tensors are not known
+  // Share of its inputs that is cold, with a cache of twice the size and of half of it.
+  std::vector<double> least_, most_;
 };
 
 }  // namespace joulediff::attribute

@@ -75,10 +75,10 @@ std::optional<Power> working_power(const run::Block& block, const meter::Meter& 
   std::vector<double> watts;
   double joules = 0, seconds = 0;
   for (const auto& one : replays.by_signature) {
-    if (!one || one->seconds <= Seconds(0)) continue;
-    watts.push_back((one->energy.joules / one->seconds - floor.watts).value);
+    if (!one || one->whole() <= Seconds(0)) continue;
+    watts.push_back((one->energy.joules / one->whole() - floor.watts).value);
     joules += one->energy.joules.value;
-    seconds += one->seconds.value;
+    seconds += one->whole().value;
   }
   const Standing standing = std::max(Standing::estimated, meter.standing);
   constexpr std::size_t kEnough = 3;
@@ -200,13 +200,13 @@ std::optional<BlockView> view_host(const run::Run& run, const HostShare& share,
     } else if (op.signature.valid() && replays.by_signature[op.signature.index()]) {
       const Execution& one = *replays.by_signature[op.signature.index()];
       unit = {true,
-              (one.energy.joules - floor.watts * one.seconds).value,
+              (one.energy.joules - floor.watts * one.whole()).value,
               one.energy.half_width().value,
               0,
-              one.seconds.value,
+              one.whole().value,
               op.signature.index(),
               one.energy.standing};
-      usage[i].seconds = seconds[i] >= 0 ? seconds[i] : ranks * one.seconds.value;
+      usage[i].seconds = seconds[i] >= 0 ? seconds[i] : ranks * one.whole().value;
     } else if (power && seconds[i] >= 0) {
       unit = {true,
               power->watts * seconds[i] / ranks,

@@ -1,15 +1,19 @@
 // joulediff calibrate: what a board and its sensors are like, from a recording of it.
 #include "meter/calibrate.h"
 
+#include <filesystem>
 #include <iterator>
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "cli/noise.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
+#include "lab/meters.h"
 #include "lab/profiles.h"
 #include "lab/record.h"
 #include "report/prose.h"
@@ -19,11 +23,16 @@ namespace joulediff::cli {
 namespace {
 
 struct Options {
-  std::string run, output, python = "python3";
-  bool keep = false, force = false, json = false;
+  std::string run, output, python = "python3", device = "cuda";
+  std::vector<std::string> noise;
+  double minutes = 4;
+  bool keep = false, force = false, resume = false, json = false;
 };
 
 constexpr std::size_t kLabel = 22;
+constexpr double kBesideLoads = 60;  // seconds: a start of Python, torch and the device
+constexpr double kWholeLoad = 1.4;   // seconds: shorter, the meter says nothing of it
+constexpr const char* kTrace = "calibrate.trace";  // bursts and pulses, as _calibrate.py calls them
 
 std::string seconds(double value) {
   return format(Seconds(value));
@@ -107,13 +116,46 @@ std::string text(const meter::Profile& profile) {
   return out;
 }
 
+// The pieces that a recording has already; a load that was cut short is made again.
+std::vector<std::string> made_in(const run::Run& run) {
+  std::map<std::string, double> seconds;
+  bool traced = false;
+  for (const run::Block& block : run.blocks) {
+    for (const run::Replay& replay : block.replays)
+      if (replay.signature.valid())
+        seconds[run.signatures[replay.signature.index()].text] +=
+            to_seconds(replay.end - replay.begin).value;
+    traced = traced || std::ranges::any_of(block.steps, [](const run::Step& step) {
+               return step.pass == run::Pass::trace;
+             });
+  }
+  std::vector<std::string> made;
+  if (traced) made.emplace_back(kTrace);
+  for (const auto& [piece, length] : seconds)
+    if (length >= kWholeLoad) made.push_back(piece);
+  return made;
+}
+
 Status record(const Options& options) {
   lab::RecordOptions record;
-  record.sides.push_back({options.output, {options.python, "-m", "joulediff._calibrate"}});
+  std::vector<std::string> command{options.python,
+                                   "-m",
+                                   "joulediff._calibrate",
+                                   "--device",
+                                   options.device,
+                                   "--minutes",
+                                   fmt::format("{}", options.minutes)};
+  if (options.resume && std::filesystem::exists(options.output)) {
+    JD_ASSIGN(const run::Run before, run::read_run(options.output));
+    for (const std::string& piece : made_in(before))
+      command.insert(command.end(), {"--made", piece});
+    record.resume = true;
+  }
+  record.sides.push_back({options.output, std::move(command)});
   record.label = "calibration";
-  record.budget = Seconds(600);
+  record.budget = Seconds(60 * options.minutes + kBesideLoads);
   record.force = options.force;
-  record.quiet = options.json;
+  record.quiet = true;  // the loads say themselves how far they are
   const auto report = lab::record(record);
   if (report) return {};
   // The loads are ours: where they record nothing, the machine lacks what they need.
@@ -122,11 +164,26 @@ Status record(const Options& options) {
   return fail(std::move(error).within("recording the calibration loads"));
 }
 
+// A board that nothing can be read of cannot be calibrated: that is said before the loads run.
+Status look_for_board() {
+  const lab::Meters meters = lab::open_meters();
+  if (!meters.boards.empty() || !meters.amd_boards.empty()) return {};
+  return fail(ExitCode::environment,
+              "calibrate: no board whose sensors can be read is here; `joulediff doctor` says what "
+              "is missing");
+}
+
 Result<ExitCode> calibrate(const Options& options) {
-  if (options.run.empty() == options.output.empty())
+  const int asked = !options.run.empty() + !options.output.empty() + !options.noise.empty();
+  if (asked != 1)
     return fail(ExitCode::usage,
-                "calibrate: give either a recorded RUN.jd, or -o BOARD.jd to record this machine");
-  if (!options.output.empty()) JD_TRY(record(options));
+                "calibrate: give one of a recorded RUN.jd, -o BOARD.jd to record this machine, and "
+                "--noise A.jd B.jd");
+  if (!options.noise.empty()) return measure_noise(options.noise, options.keep, options.json);
+  if (!options.output.empty()) {
+    JD_TRY(look_for_board());
+    JD_TRY(record(options));
+  }
   const std::string& path = options.run.empty() ? options.output : options.run;
   JD_ASSIGN(const run::Run run, run::read_run(path));
   const std::vector<meter::Profile> profiles = meter::calibrate(run);
@@ -156,15 +213,26 @@ void add_calibrate(CLI::App& app, Context& context) {
   auto* verb = app.add_subcommand("calibrate", "Say what a board and its sensors are like");
   verb->footer(
       "joulediff calibrate RUN.jd [--keep]\n"
-      "joulediff calibrate -o BOARD.jd [--keep]");
+      "joulediff calibrate -o BOARD.jd [--minutes 4] [--resume] [--keep]\n"
+      "joulediff calibrate --noise A.jd B.jd [--keep]");
   verb->add_option("RUN", options->run, "a recorded run");
   verb->add_option("-o,--output", options->output,
                    "record the calibration loads on this machine into that run file first");
   verb->add_option("--python", options->python, "the Python with torch that runs the loads")
       ->capture_default_str();
+  verb->add_option("--minutes", options->minutes, "for the loads: shorter ones are less precise")
+      ->capture_default_str()
+      ->check(CLI::Range(0.05, 600.0));
+  verb->add_option("--device", options->device, "cpu: try the loads out where torch has no GPU")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cuda", "cpu"}));
+  verb->add_option("--noise", options->noise,
+                   "measure the A/A noise floor: run files of one program, both sides of a pair");
   verb->add_flag("--keep", options->keep,
-                 "keep the profile: recordings of this board will carry it");
+                 "keep the profile, or the noise floor: recordings of this board will carry it");
   verb->add_flag("--force", options->force, "replace the run file");
+  verb->add_flag("--resume", options->resume,
+                 "make the loads that the run file does not have yet, and add them to it");
   verb->add_flag("--json", options->json, "print joulediff.calibrate/1 instead of text");
   verb->callback(
       [options, &context] { context.chosen = [options] { return calibrate(*options); }; });

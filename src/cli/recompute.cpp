@@ -98,11 +98,6 @@ Result<std::string> recompute_ledger(const run::Run& run, std::uint32_t order,
                            format(ledger.step_time), format(Watts(ledger_watts)));
 }
 
-struct Span {
-  Nanoseconds begin = 0;
-  Nanoseconds end = 0;
-};
-
 std::string recompute_replays(const run::Run& run, const run::Block& block,
                               const meter::Meter& meter) {
   std::string out;
@@ -110,20 +105,20 @@ std::string recompute_replays(const run::Run& run, const run::Block& block,
     for (const meter::Window& window : meter::floor_windows(block, kind))
       out += window_line(kind == run::ReplayKind::idle ? "idle" : "static", meter, block,
                          window.begin, window.end);
-  std::vector<Span> replays(run.signatures.size());
-  std::vector<std::uint64_t> counts(run.signatures.size());
-  for (const run::Replay& replay : block.replays) {
-    if (replay.kind != run::ReplayKind::op) continue;
-    Span& window = replays[replay.signature.index()];
-    window.begin = window.begin == 0 ? replay.begin : std::min(window.begin, replay.begin);
-    window.end = std::max(window.end, replay.end);
-    counts[replay.signature.index()] += replay.count;
+  for (const auto kind : {run::ReplayKind::op, run::ReplayKind::cold}) {
+    std::vector<std::vector<run::Replay>> chunks(run.signatures.size());
+    for (const run::Replay& replay : block.replays)
+      if (replay.kind == kind) chunks[replay.signature.index()].push_back(replay);
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      for (const meter::Window& window : meter::contiguous(std::move(chunks[i]))) {
+        std::uint64_t count = 0;
+        for (const run::Replay& chunk : window.chunks) count += chunk.count;
+        out += window_line(
+            fmt::format("{} of {} x {}", kind == run::ReplayKind::op ? "replay" : "cold replay",
+                        format_count(count), truncated(printable(run.signatures[i].text), 40)),
+            meter, block, window.begin, window.end);
+      }
   }
-  for (std::size_t i = 0; i < replays.size(); ++i)
-    if (counts[i] > 0)
-      out += window_line(fmt::format("replay of {} x {}", format_count(counts[i]),
-                                     truncated(printable(run.signatures[i].text), 40)),
-                         meter, block, replays[i].begin, replays[i].end);
   return out;
 }
 

@@ -203,6 +203,7 @@ ordered_json as_json(const lab::RecordReport& report) {
          {{"planned", side.replay.planned},
           {"measured", side.replay.measured},
           {"cut", side.replay.cut},
+          {"paced", side.replay.paced},
           {"seconds", to_seconds(side.replay.spent).value}}},
         {"spools", side.spools},
         {"diagnostics", ordered_json::array()}};

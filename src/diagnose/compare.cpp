@@ -1,5 +1,8 @@
 #include "diagnose/compare.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "diagnose/costs.h"
 #include "diagnose/findings.h"
 #include "diagnose/judge.h"
@@ -66,12 +69,19 @@ Comparison compare(const Inputs& inputs) {
   comparison.whole = whole.difference(kAlpha);
   comparison.gate = whole.growth(kAlpha);
   comparison.noise_floor = whole.noise_floor();
+  comparison.machine = noise_of(inputs.a, inputs.b);
+  if (comparison.noise_floor && comparison.machine)
+    comparison.noise_floor = std::max(
+        *comparison.noise_floor,
+        comparison.machine->whole_floor(inputs.cost_a.blocks.size(), inputs.cost_b.blocks.size()));
   return comparison;
 }
 
 Gate gate(const Comparison& comparison, double limit) {
   if (!comparison.noise_floor) return Gate::undecided;
-  if (comparison.gate.low > limit) return Gate::failed;
+  if (comparison.gate.low > limit)
+    return std::abs(comparison.whole.value) > *comparison.noise_floor ? Gate::failed
+                                                                      : Gate::undecided;
   return comparison.gate.high <= limit ? Gate::passed : Gate::undecided;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attribute/attribute.h"
+#include "diagnose/noise.h"
 #include "match/match.h"
 #include "rules/rules.h"
 #include "run/model.h"
@@ -62,7 +63,8 @@ struct RegionResult {
   RegionSide a;
   RegionSide b;
   Difference difference;
-  std::optional<double> noise_floor;  // relative, from the spread between blocks of one side
+  // Relative: the larger one of the spread between blocks of one side and of the machine's.
+  std::optional<double> noise_floor;
   bool outputs_agree = true;
   bool inputs_differ = false;
   match::MatchedBy matched_by = match::MatchedBy::value;
@@ -108,6 +110,7 @@ struct Comparison {
   Difference whole;                   // per work unit
   Difference gate;                    // (B-A)/A per work unit
   std::optional<double> noise_floor;  // of the whole run; none: the gate is undecided
+  std::optional<Noise> machine;       // what was kept of the machine; in the floors above
 };
 
 struct Inputs {
@@ -122,7 +125,8 @@ struct Inputs {
 Comparison compare(const Inputs& inputs);
 
 // Fails if B surely needs more than `limit` (0.05: 5 %) more than A per work unit, passes if it
-// surely does not; undecided else, and always without a noise floor.
+// surely does not; undecided else, where it would fail for a difference under the noise floor, and
+// always without a noise floor.
 enum class Gate { passed, failed, undecided };
 Gate gate(const Comparison& comparison, double limit);
 std::string_view name(Gate);

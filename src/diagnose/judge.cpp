@@ -81,6 +81,10 @@ std::vector<run::OperatorId> operators_of(const std::vector<RegionResult>& regio
 
 std::vector<Group> judge(const Inputs& inputs, std::vector<RegionResult>& regions) {
   std::vector<Group> groups = group(inputs, regions);
+  const auto machine = noise_of(inputs.a, inputs.b);
+  const auto of_machine =
+      machine ? machine->operator_floor(inputs.cost_a.blocks.size(), inputs.cost_b.blocks.size())
+              : std::nullopt;
   std::vector<Ratio> ratios;
   std::vector<std::size_t> tested;
   std::vector<double> p;
@@ -100,6 +104,7 @@ std::vector<Group> judge(const Inputs& inputs, std::vector<RegionResult>& region
     Group& one = groups[i];
     one.difference = ratios[i].difference(one.level);
     one.noise_floor = ratios[i].noise_floor();
+    if (one.noise_floor && of_machine) one.noise_floor = std::max(*one.noise_floor, *of_machine);
     if (!one.a.known || !one.b.known) one.difference = {one.difference.value, -1, 1};
     const auto seconds = [&](Side side) {
       return time(side == Side::a ? inputs.cost_a : inputs.cost_b,

@@ -35,12 +35,6 @@ bool is(const run::Run& run, std::string_view key, std::string_view value) {
   return found != run.settings.end() && found->value == value;
 }
 
-// Products of fp32 may be made in TF32 where the program allows it.
-bool allows_tf32(const run::Run& run, bool convolution) {
-  return convolution ? is(run, "torch.backends.cudnn.allow_tf32", "True")
-                     : is(run, "torch.backends.cuda.matmul.allow_tf32", "True");
-}
-
 // Operations a second of the unit for this dtype, and which unit.
 std::pair<double, Bound> matrix_peak(const run::Run& run, const Hardware& board, value::DType dtype,
                                      bool convolution) {
@@ -55,6 +49,11 @@ std::pair<double, Bound> matrix_peak(const run::Run& run, const Hardware& board,
 }
 
 }  // namespace
+
+bool allows_tf32(const run::Run& run, bool convolution) {
+  return convolution ? is(run, "torch.backends.cudnn.allow_tf32", "True")
+                     : is(run, "torch.backends.cuda.matmul.allow_tf32", "True");
+}
 
 std::string_view name(Bound bound) {
   constexpr std::string_view kNames[] = {"matrix", "vector", "HBM", "launch", "host"};

@@ -30,6 +30,9 @@ struct Hardware {
 // None: no figures are known for that board.
 const Hardware* hardware_of(std::string_view device);
 
+// Products of fp32 may be made in TF32 where the program allows it.
+bool allows_tf32(const run::Run& run, bool convolution);
+
 struct Reference {
   Seconds seconds;           // least for these operators, in one step
   Bound bound = Bound::hbm;  // what most of that is

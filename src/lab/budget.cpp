@@ -63,4 +63,13 @@ std::optional<Diagnostic> replays_cut(const Budget& budget, const ReplayJudge::T
                   format_count(replay.cut), format_count(replay.planned), duration(budget.whole))};
 }
 
+std::optional<Diagnostic> replays_paced(const ReplayJudge::Tally& replay) {
+  if (replay.paced == 0) return std::nullopt;
+  return Diagnostic{Severity::note, "record.paced",
+                    fmt::format("{} of {} replays had another SM clock back to back than the "
+                                "program in its trace, and were made in bursts with pauses to have "
+                                "that one",
+                                format_count(replay.paced), format_count(replay.planned))};
+}
+
 }  // namespace joulediff::lab

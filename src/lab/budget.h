@@ -29,5 +29,7 @@ std::optional<Diagnostic> over_budget(const Budget& budget, Nanoseconds elapsed,
                                       const Spent& spent);
 // Of replays that got no more time. None where all got enough.
 std::optional<Diagnostic> replays_cut(const Budget& budget, const ReplayJudge::Tally& replay);
+// Of replays that had pauses to run at the program's clock. None where there were none.
+std::optional<Diagnostic> replays_paced(const ReplayJudge::Tally& replay);
 
 }  // namespace joulediff::lab

@@ -307,7 +307,10 @@ Result<Launched> launch(const Launch& launch, const Installation& installation,
               return ReplayJudge(
                   meters.boards.empty() ? host_policy() : board_policy(),
                   [&sampler](Nanoseconds begin) { return sampler.meter_since(begin); },
-                  launch.replay_budget);
+                  launch.replay_budget,
+                  [&sampler](Nanoseconds begin, Nanoseconds end) {
+                    return sampler.board_state(begin, end);
+                  });
             }));
   launched.begin = now();
   journal.began(launched.begin, launch.facts, meters.notes);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kStatic = "joulediff.static";
 constexpr std::string_view kIdle = "joulediff.idle";
+constexpr std::string_view kCold = "joulediff.cold ";  // before the operator's signature
 
 bool is_window(std::uint64_t begin, std::uint64_t end) {
   return std::in_range<Nanoseconds>(begin) && std::in_range<Nanoseconds>(end) &&
@@ -84,12 +85,16 @@ void add_replays(run::Run& run, run::Block& block, const SpoolContents& spool) {
   for (std::size_t i = 0; i < run.signatures.size(); ++i)
     signatures.emplace(run.signatures[i].text, run::SignatureId(i));
   for (const SpoolReplay& spooled : spool.replays) {
+    std::string_view signature = spooled.signature;
+    const bool cold = signature.starts_with(kCold);
+    if (cold) signature.remove_prefix(kCold.size());
     run::Replay replay{run::ReplayKind::op, {}, spooled.begin, spooled.end, spooled.count};
     if (spooled.signature == kStatic || spooled.signature == kIdle) {
       replay.kind =
           spooled.signature == kStatic ? run::ReplayKind::static_power : run::ReplayKind::idle;
-    } else if (const auto found = signatures.find(spooled.signature); found != signatures.end()) {
+    } else if (const auto found = signatures.find(signature); found != signatures.end()) {
       replay.signature = found->second;
+      if (cold) replay.kind = run::ReplayKind::cold;
     } else {
       diagnose(run, Severity::warning, "record.unknown_replay",
                "replays of operators that the first block's values pass did not see");

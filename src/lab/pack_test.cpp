@@ -334,6 +334,7 @@ TEST(Pack, LaterBlocksTakeTheIdsOfTheFirst) {
   second.replay("joulediff.static", 1000, 1)
       .replay("joulediff.idle", 1500, 1)
       .replay("gelu(f)", 2000, 5)
+      .replay("joulediff.cold gelu(f)", 2500, 5)
       .replay("softmax(f)", 3000, 5);
   run::Run run;
   ASSERT_TRUE(add_launch(run, recorded({first.contents()})));
@@ -345,10 +346,13 @@ TEST(Pack, LaterBlocksTakeTheIdsOfTheFirst) {
   EXPECT_EQ(run.blocks[0].order_kernels.op, run.blocks[1].order_kernels.op);
   EXPECT_EQ(run.blocks[0].order_kernels.kernel, run.blocks[1].order_kernels.kernel);
   const auto& replays = run.blocks[1].replays;
-  ASSERT_EQ(replays.size(), 3u);
+  ASSERT_EQ(replays.size(), 4u);
   EXPECT_EQ(replays[0].kind, run::ReplayKind::static_power);
   EXPECT_EQ(replays[1].kind, run::ReplayKind::idle);
   EXPECT_EQ(replays[2].signature, run.blocks[0].replays[0].signature);
+  EXPECT_EQ(replays[2].kind, run::ReplayKind::op);
+  EXPECT_EQ(replays[3].signature, replays[2].signature);
+  EXPECT_EQ(replays[3].kind, run::ReplayKind::cold);
   EXPECT_TRUE(find(run, "record.unknown_replay"));
 }
 

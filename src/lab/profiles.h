@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "diagnose/noise.h"
 #include "meter/calibrate.h"
 
 namespace joulediff::lab {
@@ -19,5 +20,10 @@ Result<std::string> keep_profile(const meter::Profile& profile);
 
 // The text of the board's profile, checked; none where none is kept or it is damaged.
 std::optional<std::string> kept_profile(std::string_view uuid);
+
+// The same of the machine's noise floor with that board: UUID.noise.json beside it.
+std::string noise_path(std::string_view uuid);
+Result<std::string> keep_noise(const diagnose::Noise& noise);
+std::optional<diagnose::Noise> kept_noise(std::string_view uuid);
 
 }  // namespace joulediff::lab

@@ -81,6 +81,7 @@ class Recording {
 
   Result<RecordReport> record() {
     for (RecordedSide& side : report_.sides) {
+      if (options_.resume) JD_TRY(go_on_with(side));
       JD_ASSIGN(SpoolFolder folder, SpoolFolder::make(side.output));
       if (options_.keep_spool) {
         folder.keep();
@@ -106,6 +107,21 @@ class Recording {
  private:
   Nanoseconds left() const { return budget_ - (now() - begin_); }
 
+  // The blocks that are there come before those that are recorded now, on the same clock.
+  Status go_on_with(RecordedSide& side) {
+    if (!fs::exists(side.output)) return {};
+    JD_ASSIGN(side.run, run::read_run(side.output));
+    const auto boot = side.run.manifest.facts.find(kBootFact);
+    if (boot == side.run.manifest.facts.end() || boot->second != device::boot_id())
+      return fail(ExitCode::environment,
+                  side.output +
+                      ": it was recorded on another machine or before this one was "
+                      "restarted, so their clocks are not one: record it anew (--force)");
+    for (const run::Block& block : side.run.blocks)
+      first_order_ = std::max(first_order_, block.order + 1);
+    return {};
+  }
+
   Status record_block(unsigned block) {
     const std::size_t side = order_[block];
     RecordedSide& recorded = report_.sides[side];
@@ -128,6 +144,7 @@ class Recording {
     recorded.replay.planned += tally.planned;
     recorded.replay.measured += tally.measured;
     recorded.replay.cut += tally.cut;
+    recorded.replay.paced += tally.paced;
     recorded.replay.spent += tally.spent;
     report_.interrupted = launched.interrupted || signals_.take_request();
     if (!fs::exists(plan.spool))
@@ -139,7 +156,7 @@ class Recording {
     Recorded left_behind;
     left_behind.launched = std::move(launched);
     left_behind.spools = read_spools(plan.spool.string(), left_behind.strangers);
-    left_behind.order = block;
+    left_behind.order = first_order_ + block;
     left_behind.region = options_.settings.region;
     JD_TRY(add_launch(recorded.run, std::move(left_behind)));
     for (const Diagnostic& each : of_meters) diagnose(recorded.run, each);
@@ -199,6 +216,9 @@ class Recording {
     for (const device::Board& board : meters_.boards)
       if (auto profile = kept_profile(board.info().uuid))
         stated.facts[meter::profile_fact(board.info().uuid)] = std::move(*profile);
+    for (const device::Board& board : meters_.boards)
+      if (const auto noise = kept_noise(board.info().uuid); noise && is_of(*noise, board))
+        stated.facts[diagnose::noise_fact(board.info().uuid)] = diagnose::to_json(*noise);
     if (!meters_.boards.empty()) {
       stated.facts["driver"] = meters_.boards.front().info().driver;
       stated.device = meters_.boards.front().info().name;
@@ -211,6 +231,11 @@ class Recording {
       stated.device = fmt::format(
           "{}, {} cores", host.processor.empty() ? "processor" : host.processor, host.cores);
     return stated;
+  }
+
+  // Under another driver a board may repeat otherwise.
+  static bool is_of(const diagnose::Noise& noise, const device::Board& board) {
+    return noise.driver == board.info().driver;
   }
 
   // Some say "GPU-..." and some leave it out.
@@ -226,6 +251,13 @@ class Recording {
     const run::Manifest& manifest = recorded.run.manifest;
     complete_manifest(recorded.run.manifest, stated(side));
     for (const Diagnostic& note : meters_.notes) diagnose(recorded.run, note);
+    for (const device::Board& board : meters_.boards)
+      if (const auto noise = kept_noise(board.info().uuid); noise && !is_of(*noise, board))
+        diagnose(
+            recorded.run, Severity::note, "record.old_noise_floor",
+            fmt::format("the noise floor kept of board {} is of driver {}, not {}, and is left "
+                        "out: measure it again (joulediff calibrate --noise)",
+                        board.info().uuid, noise->driver, board.info().driver));
     if (!meters_.boards.empty() && !watched(manifest.device_uuid))
       diagnose(recorded.run, Severity::warning, "record.other_device",
                fmt::format("the program ran on {}, which no meter watched: show it the board "
@@ -234,6 +266,7 @@ class Recording {
     const Budget budget{budget_, options_.stop};
     if (auto over = over_budget(budget, now() - begin_, spent_)) diagnose(recorded.run, *over);
     if (auto cut = replays_cut(budget, recorded.replay)) diagnose(recorded.run, *cut);
+    if (auto paced = replays_paced(recorded.replay)) diagnose(recorded.run, *paced);
     for (std::size_t other = 0; other < report_.sides.size(); ++other)
       if (report_.sides[other].run.blocks.empty())
         diagnose(recorded.run, Severity::warning, "record.other_side_missing",
@@ -277,6 +310,7 @@ class Recording {
   const std::vector<std::size_t> order_;
   const std::string pair_ = random_id();
   const Signals signals_;
+  std::uint32_t first_order_ = 0;     // of the blocks, where the files had some
   std::vector<SpoolFolder> folders_;  // of each side
   Spent spent_;
   std::vector<Nanoseconds> costs_;  // of a side's last block, without replay; -1: not known
@@ -299,7 +333,8 @@ Nanoseconds replay_share(Nanoseconds left, const std::vector<Nanoseconds>& costs
 }
 
 Result<RecordReport> record(const RecordOptions& options) {
-  for (const RecordSide& side : options.sides) JD_TRY(check_output(side.output, options.force));
+  for (const RecordSide& side : options.sides)
+    JD_TRY(check_output(side.output, options.force || (options.resume && fs::exists(side.output))));
   JD_ASSIGN(const Installation installation, find_installation());
   Meters meters = open_meters();
   meters.outside = options.meters;

@@ -28,8 +28,9 @@ struct RecordOptions {
   unsigned blocks = 1;              // over both sides
   bool stop = false;                // end the programs when their passes are made
   bool keep_spool = false;
-  bool force = false;  // replace output files
-  bool quiet = false;  // no progress
+  bool force = false;   // replace output files
+  bool resume = false;  // add to the output files that are there
+  bool quiet = false;   // no progress
 };
 
 struct RecordedSide {

@@ -18,6 +18,7 @@ constexpr std::uint64_t kMostOperators = 1'000'000;
 constexpr std::uint64_t kMostExecutions = 1'000'000'000'000;
 constexpr std::uint64_t kLongestChunk = 86'400'000'000'000;  // a day
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 61;
+constexpr Nanoseconds kLook = 300 * kMillisecond;  // at the clock, six samples of it
 constexpr std::uint64_t kAlways = 4;  // taken whatever the budget: the two floors, two operators
 
 // Exactly N of them, each after one blank but the first.
@@ -108,19 +109,58 @@ std::string ReplayJudge::refuse(const char* answer) {
 
 // Few operators measured well tell more than many measured too shortly for the meter: as many are
 // taken as the budget has room for, and always the floor and the costliest.
-std::string ReplayJudge::plan(std::uint64_t count) {
+// Those with operands that are cold in the cache come on top where all the others have enough.
+std::string ReplayJudge::plan(std::uint64_t count, std::optional<std::uint64_t> cold) {
   left_ = std::max<Nanoseconds>(0, budget_());
   const auto room = static_cast<std::uint64_t>(left_ / policy_.least_share);
   accepted_ = std::clamp(room, std::min(kAlways, count), count);
   tally_.planned = count;
   tally_.cut = count - accepted_;
-  return "replay " + std::to_string(accepted_);
+  if (!cold) return "replay " + std::to_string(accepted_);
+  const Nanoseconds whole = policy_.settling + policy_.least_window + policy_.chunk;
+  const auto full = static_cast<std::uint64_t>(left_ / whole);
+  const std::uint64_t extra = full > accepted_ ? std::min(*cold, full - accepted_) : 0;
+  const std::string answer = "replay " + std::to_string(accepted_) + " " + std::to_string(extra);
+  accepted_ += extra;
+  tally_.planned += extra;
+  return answer;
+}
+
+// The device's state in the program's trace, which the replay is to have too.
+void ReplayJudge::trace(Nanoseconds begin, Nanoseconds end, std::uint64_t steps) {
+  program_ = conditions(begin, end);
+  period_ = std::max<Nanoseconds>(1, (end - begin) / static_cast<Nanoseconds>(steps));
+}
+
+Conditions ReplayJudge::conditions(Nanoseconds begin, Nanoseconds end) const {
+  Conditions found = state_(begin, end);
+  const std::vector<Reading> readings = readings_(begin);
+  if (readings.size() < 2) return found;
+  // A trace may reach further back than what the sampler remembers.
+  const Nanoseconds from = std::max(begin, readings.front().time);
+  const Nanoseconds to = std::min(end, readings.back().time);
+  const auto first = at(readings, from), last = at(readings, to);
+  if (first && last && to > from) found.power = (*last - *first) / static_cast<double>(to - from);
+  return found;
 }
 
 std::string ReplayJudge::answer(std::string_view line) {
   if (line.starts_with("plan ")) {
-    const auto count = numbers<1>(line.substr(5));
-    return count && count->front() <= kMostOperators ? plan(count->front()) : refuse("replay 0");
+    const std::string_view rest = line.substr(5);
+    if (const auto count = numbers<1>(rest); count && count->front() <= kMostOperators)
+      return plan(count->front(), std::nullopt);
+    const auto both = numbers<2>(rest);
+    return both && both->front() <= kMostOperators && both->back() <= kMostOperators
+               ? plan(both->front(), both->back())
+               : refuse("replay 0");
+  }
+  if (line.starts_with("trace ")) {
+    const auto said = numbers<3>(line.substr(6));
+    if (!said || (*said)[1] > kLatest || (*said)[0] >= (*said)[1] || (*said)[2] == 0 ||
+        (*said)[2] > kMostExecutions)
+      return refuse("");
+    trace(static_cast<Nanoseconds>((*said)[0]), static_cast<Nanoseconds>((*said)[1]), (*said)[2]);
+    return "";
   }
   if (!line.starts_with("replay ")) return refuse("");
   const auto said = numbers<4>(line.substr(7));
@@ -135,7 +175,8 @@ std::string ReplayJudge::answer(std::string_view line) {
 
   Subject& subject = subjects_[signature];
   if (subject.done) return "enough";
-  if (subject.chunks.empty()) {
+  if (subject.share == 0) {
+    subject.begin = chunk.begin;
     // What the operators before did not need is shared out among those that remain.
     const std::uint64_t ended = subjects_.size() - 1;
     const std::uint64_t remaining = accepted_ > ended ? accepted_ - ended : 1;
@@ -145,22 +186,51 @@ std::string ReplayJudge::answer(std::string_view line) {
   return judge(subject);
 }
 
-std::string ReplayJudge::judge(Subject& subject) {
-  const std::vector<Chunk>& chunks = subject.chunks;
-  const Nanoseconds spent = chunks.back().end - chunks.front().begin;
-  const bool reached = precision(chunks, readings_(chunks.front().begin), policy_).reached(policy_);
-  if (reached || spent >= subject.share) {
-    subject.done = true;
-    ++(reached ? tally_.measured : tally_.cut);
-    left_ = std::max<Nanoseconds>(0, left_ - spent);
-    tally_.spent += spent;
-    return "enough";
-  }
-  const Chunk& last = chunks.back();
+// Whether the subject goes on at another pace. Until the meter and the clock have settled nothing
+// is said of the one that it has.
+bool ReplayJudge::repaced(Subject& subject) {
+  if (period_ == 0) return false;
+  const Nanoseconds from = subject.chunks.front().begin + policy_.settling;
+  const Nanoseconds to = subject.chunks.back().end;
+  if (to - from < kLook) return false;
+  if (!subject.pacing) subject.pacing.emplace(program_, period_);
+  const auto next = subject.pacing->next(conditions(from, to));
+  if (!next) return false;
+  if (!subject.pace) ++tally_.paced;
+  subject.pace = next;
+  subject.chunks.clear();
+  return true;
+}
+
+// `each`: nanoseconds that an execution takes, with its part of the pauses.
+std::string ReplayJudge::more(const Subject& subject, Nanoseconds spent, double each) const {
   const Nanoseconds wanted = std::clamp(subject.share - spent, policy_.chunk / 4, policy_.chunk);
+  const double count = std::clamp(std::round(static_cast<double>(wanted) / each), 1.0, 1e9);
+  const std::string number = std::to_string(static_cast<std::uint64_t>(count));
+  if (!subject.pace) return "more " + number;
+  return "pace " + number + " " + std::to_string(subject.pace->burst) + " " +
+         std::to_string(subject.pace->idle);
+}
+
+std::string ReplayJudge::judge(Subject& subject) {
+  const Chunk last = subject.chunks.back();
+  const Nanoseconds spent = last.end - subject.begin;
   const double each = static_cast<double>(last.end - last.begin) / static_cast<double>(last.count);
-  const double more = std::clamp(std::round(static_cast<double>(wanted) / each), 1.0, 1e9);
-  return "more " + std::to_string(static_cast<std::uint64_t>(more));
+  const bool ended = spent >= subject.share;
+  const double before = subject.pace ? subject.pace->duty() : 1;
+  if (!ended && repaced(subject)) {
+    // What was measured at another clock is no part of it: it gets as long as one that was not.
+    subject.share = std::max(subject.share, std::min(left_, subject.share + spent));
+    return more(subject, spent, each * before / subject.pace->duty());
+  }
+  const bool reached =
+      precision(subject.chunks, readings_(subject.chunks.front().begin), policy_).reached(policy_);
+  if (!reached && !ended) return more(subject, spent, each);
+  subject.done = true;
+  ++(reached ? tally_.measured : tally_.cut);
+  left_ = std::max<Nanoseconds>(0, left_ - spent);
+  tally_.spent += spent;
+  return "enough";
 }
 
 }  // namespace joulediff::lab

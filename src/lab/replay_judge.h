@@ -5,17 +5,22 @@
 // interpolation between readings, which is fair since the same operator runs before and after. The
 // interval is their spread (Student) together with what the two ends of the window are uncertain
 // by. Pure: times come in with the messages.
+//
+// Where the device's clock is not the one that the program saw in its trace, the plug-in is told to
+// pace its executions (pacing.h); what came before is then another measurement.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/units.h"
+#include "lab/pacing.h"
 
 namespace joulediff::lab {
 
@@ -58,10 +63,16 @@ Precision precision(std::span<const Chunk> chunks, std::span<const Reading> read
 class ReplayJudge {
  public:
   // `readings(begin)`: the meter since `begin`. `budget()`: asked once, when the plan comes, for
-  // how long the whole replay may last.
-  ReplayJudge(JudgePolicy policy, std::function<std::vector<Reading>(Nanoseconds begin)> readings,
-              std::function<Nanoseconds()> budget)
-      : policy_(policy), readings_(std::move(readings)), budget_(std::move(budget)) {}
+  // how long the whole replay may last. `state(begin, end)`: the device's clock and limits then.
+  using State = std::function<Conditions(Nanoseconds begin, Nanoseconds end)>;
+  ReplayJudge(
+      JudgePolicy policy, std::function<std::vector<Reading>(Nanoseconds begin)> readings,
+      std::function<Nanoseconds()> budget,
+      State state = [](Nanoseconds, Nanoseconds) { return Conditions(); })
+      : policy_(policy),
+        readings_(std::move(readings)),
+        budget_(std::move(budget)),
+        state_(std::move(state)) {}
 
   // The answer to a line, without its newline; empty where none is due. Where a line asks for what
   // cannot be, the answer is that nothing is to be replayed.
@@ -71,6 +82,7 @@ class ReplayJudge {
     std::uint64_t planned = 0;
     std::uint64_t measured = 0;  // to the target
     std::uint64_t cut = 0;       // by the budget
+    std::uint64_t paced = 0;     // with pauses, to have the program's clock
     Nanoseconds spent = 0;
     std::uint64_t refused = 0;  // lines that are none of the protocol's, or of impossible numbers
   };
@@ -78,17 +90,27 @@ class ReplayJudge {
 
  private:
   struct Subject {
-    std::vector<Chunk> chunks;
+    std::vector<Chunk> chunks;  // at the pace that it has now
+    Nanoseconds begin = 0;      // of its first one at any pace
     Nanoseconds share = 0;
+    std::optional<Pacing> pacing{};
+    std::optional<Pace> pace{};
     bool done = false;
   };
-  std::string plan(std::uint64_t count);
+  std::string plan(std::uint64_t count, std::optional<std::uint64_t> cold);
+  void trace(Nanoseconds begin, Nanoseconds end, std::uint64_t steps);
+  Conditions conditions(Nanoseconds begin, Nanoseconds end) const;
+  bool repaced(Subject& subject);
   std::string judge(Subject& subject);
+  std::string more(const Subject& subject, Nanoseconds spent, double each) const;
   std::string refuse(const char* answer);
 
   JudgePolicy policy_;
   std::function<std::vector<Reading>(Nanoseconds)> readings_;
   std::function<Nanoseconds()> budget_;
+  State state_;
+  Conditions program_;      // in its trace
+  Nanoseconds period_ = 0;  // of its steps there; 0: no trace was told of
   std::map<std::uint64_t, Subject> subjects_;
   Nanoseconds left_ = -1;       // of the budget; -1: no plan yet
   std::uint64_t accepted_ = 0;  // of the plan

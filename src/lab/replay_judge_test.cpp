@@ -11,7 +11,11 @@ namespace joulediff::lab {
 namespace {
 
 // A device whose power and time per execution are known, and a plug-in that does as it is told.
+// Back to back it runs at `tight_clock`, with pauses at 1,980 MHz.
 struct Bench {
+  double tight_clock = 1980, paused_clock = 1980;
+  Nanoseconds burst = 0, idle = 0;
+
   double watts = 300;
   Nanoseconds each = kMillisecond;
   double power_noise = 0;  // relative, alternating from second to second
@@ -34,21 +38,29 @@ struct Bench {
   }
   ReplayJudge judge(JudgePolicy policy, Nanoseconds budget) {
     return ReplayJudge(
-        policy, [this](Nanoseconds begin) { return readings(begin); }, [=] { return budget; });
+        policy, [this](Nanoseconds begin) { return readings(begin); }, [=] { return budget; },
+        [this](Nanoseconds begin, Nanoseconds) {
+          const bool replayed = begin >= 10 * kSecond;
+          return Conditions{!replayed || idle > 0 ? paused_clock : tight_clock, 0, {}};
+        });
   }
   // Replays one operator until it is enough; how long that took.
   Nanoseconds replay(ReplayJudge& judge, int signature, std::uint64_t first_count = 1) {
     const Nanoseconds begin = clock;
     std::uint64_t count = first_count;
+    burst = idle = 0;
     for (int chunk = 0; chunk < 10'000; ++chunk) {
       char line[128];
       const Nanoseconds from = clock;
-      clock += static_cast<Nanoseconds>(count) * each;
+      const auto made = static_cast<Nanoseconds>(count) * each;
+      clock += made + (idle > 0 ? made * idle / burst : 0);
       executed += count;
       std::snprintf(line, sizeof line, "replay %d %ld %ld %lu", signature, from, clock, count);
       const std::string answer = judge.answer(line);
       if (answer == "enough") return clock - begin;
-      EXPECT_EQ(std::sscanf(answer.c_str(), "more %lu", &count), 1) << answer;
+      if (std::sscanf(answer.c_str(), "pace %lu %ld %ld", &count, &burst, &idle) != 3) {
+        EXPECT_EQ(std::sscanf(answer.c_str(), "more %lu", &count), 1) << answer;
+      }
       clock += 100'000;  // the way over the socket
     }
     ADD_FAILURE() << "never enough";
@@ -153,6 +165,55 @@ TEST(ReplayJudge, WithoutAMeterTheShareIsUsedUp) {
   EXPECT_EQ(judge.answer("replay 1 1000000000 2100000000 10"), "enough");
 }
 
+TEST(ReplayJudge, PacesWhatRunsAtAnotherClockThanTheProgram) {
+  Bench bench;
+  bench.tight_clock = 1500;
+  ReplayJudge judge = bench.judge(board_policy(), 100 * kSecond);
+  EXPECT_EQ(judge.answer("trace 1000000000 9000000000 100"), "");
+  judge.answer("plan 1");
+  const Nanoseconds took = bench.replay(judge, 1);
+  EXPECT_GT(bench.idle, 0);
+  EXPECT_GT(took, 2100 * kMillisecond) << "both measurements";
+  EXPECT_LT(took, 5 * kSecond);
+  EXPECT_EQ(judge.tally().paced, 1u);
+  EXPECT_EQ(judge.tally().measured, 1u);
+}
+
+TEST(ReplayJudge, LeavesTheProgramsClockAlone) {
+  for (const char* trace : {"trace 1000000000 9000000000 100", ""}) {
+    Bench bench;
+    bench.tight_clock = *trace ? 1980 : 1500;  // no trace: nothing to compare with
+    ReplayJudge judge = bench.judge(board_policy(), 100 * kSecond);
+    judge.answer(trace);
+    judge.answer("plan 1");
+    bench.replay(judge, 1);
+    EXPECT_EQ(bench.idle, 0);
+    EXPECT_EQ(judge.tally().paced, 0u);
+  }
+}
+
+// One that no pause brings there is measured as it is, in its share of the budget.
+TEST(ReplayJudge, DoesNotPaceForEver) {
+  Bench bench;
+  bench.tight_clock = 1500;
+  ReplayJudge judge = ReplayJudge(
+      board_policy(), [&](Nanoseconds begin) { return bench.readings(begin); },
+      [] { return 100 * kSecond; },
+      [](Nanoseconds begin, Nanoseconds) {
+        return Conditions{begin < 10 * kSecond ? 1980. : 1500., 0, {}};
+      });
+  judge.answer("trace 1000000000 9000000000 100");
+  judge.answer("plan 1");
+  EXPECT_LT(bench.replay(judge, 1), 10 * kSecond);
+}
+
+TEST(ReplayJudge, ColdOnesComeWhereAllOthersHaveEnough) {
+  Bench bench;
+  EXPECT_EQ(bench.judge(board_policy(), 100 * kSecond).answer("plan 10 8"), "replay 10 8");
+  EXPECT_EQ(bench.judge(board_policy(), 21 * kSecond).answer("plan 10 8"), "replay 10 2");
+  EXPECT_EQ(bench.judge(board_policy(), 8 * kSecond).answer("plan 10 8"), "replay 10 0");
+}
+
 TEST(ReplayJudge, NonsenseEndsTheOperatorAndNothingElse) {
   Bench bench;
   ReplayJudge judge = bench.judge(board_policy(), kSecond);
@@ -162,15 +223,18 @@ TEST(ReplayJudge, NonsenseEndsTheOperatorAndNothingElse) {
   EXPECT_EQ(judge.answer("replay 1 5 4 1"), "enough");
   EXPECT_EQ(judge.answer("replay 1 4 5 0"), "enough");
   for (const char* plan : {"plan 99999999999999999999", "plan -5", "plan 18446744073709551610",
-                           "plan 5 5", "plan 0x5", "plan ", "plan 1e3"})
+                           "plan 5 5 5", "plan 5 -5", "plan 0x5", "plan ", "plan 1e3"})
     EXPECT_EQ(judge.answer(plan), "replay 0") << plan;
+  for (const char* trace :
+       {"trace 5 4 1", "trace 4 5 0", "trace 1 2", "trace 0 99999999999999999999 1"})
+    EXPECT_EQ(judge.answer(trace), "") << trace;
   for (const char* chunk :
        {"replay 1 -1000000000 1 10", "replay 1 0 9223372036854775807 1", "replay 1 1 2 -1",
         "replay 1 0 99999999999999999999 1", "replay 1 1 2 3 4", "replay 1  1 2 3"})
     EXPECT_EQ(judge.answer(chunk), "enough") << chunk;
   EXPECT_EQ(judge.tally().planned, 0u);
   EXPECT_EQ(judge.tally().spent, 0);
-  EXPECT_EQ(judge.tally().refused, 18u);
+  EXPECT_EQ(judge.tally().refused, 23u);
 }
 
 }  // namespace

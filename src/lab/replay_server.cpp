@@ -116,6 +116,7 @@ void ReplayServer::serve(std::stop_token stop) {
     tally_.planned += tally.planned;
     tally_.measured += tally.measured;
     tally_.cut += tally.cut;
+    tally_.paced += tally.paced;
     tally_.spent += tally.spent;
     tally_.refused += tally.refused;
     close(connection.socket);

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "attribute/conditions.h"
 #include "device/external.h"
 #include "device/hwmon.h"
 #include "device/meter_file.h"
@@ -118,6 +119,19 @@ std::vector<Reading> Sampler::meter_since(Nanoseconds begin) const {
     readings.push_back({series.time[i], series.uncertainty.empty() ? 0 : series.uncertainty[i],
                         static_cast<double>(series.value[i])});
   return readings;
+}
+
+Conditions Sampler::board_state(Nanoseconds begin, Nanoseconds end) const {
+  if (meters_.boards.empty()) return {};
+  const std::string& uuid = meters_.boards.front().info().uuid;
+  run::Block block;
+  for (const run::Source source : {run::Source::nvml_sm_clock, run::Source::nvml_throttle}) {
+    block.series.push_back(shared_->samples.since(source, uuid, begin));
+    block.series.back().source = source;
+  }
+  const std::vector<meter::Reading> window{{begin, end, {}}};
+  return {attribute::mean_over(block, run::Source::nvml_sm_clock, window),
+          attribute::held_back(block, window), std::nullopt};
 }
 
 Sampler::Gathered Sampler::stop(Nanoseconds patience) {

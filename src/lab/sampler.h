@@ -44,6 +44,10 @@ class Sampler {
   // mJ, without a board the processor time in ns.
   std::vector<Reading> meter_since(Nanoseconds begin) const;
 
+  // Clock and limits of the first board between two times; unknown without one, or where fewer than
+  // three readings of them lie between.
+  Conditions board_state(Nanoseconds begin, Nanoseconds end) const;
+
   // What has been gathered so far.
   const Samples& samples() const { return shared_->samples; }
 

@@ -145,12 +145,15 @@ std::string operators(const Page& page) {
   if (rows.empty()) return {};
   const bool referred =
       std::ranges::any_of(rows, [](const OperatorRow& row) { return row.reference.has_value(); });
+  const bool calibrated = std::ranges::any_of(
+      rows, [](const OperatorRow& row) { return row.least_energy.has_value(); });
   std::vector<TextColumn> columns{{"operator", Align::left, 16, Cut::end},
                                   {"calls", Align::right, 5, Cut::end},
                                   {"energy", Align::right, 8, Cut::end},
                                   {"share", Align::right, 6, Cut::end},
                                   {"time", Align::right, 8, Cut::end}};
   if (referred) columns.push_back({"of the least", Align::left, 12, Cut::end});
+  if (calibrated) columns.push_back({"least energy", Align::right, 12, Cut::end});
   columns.push_back({"standing", Align::left, 9, Cut::end});
   columns.push_back({"dearest at", Align::left, 24, Cut::begin});
   TextTable table(std::move(columns), kWidth);
@@ -164,6 +167,10 @@ std::string operators(const Page& page) {
                                                   row.reference->distance < 10 ? 1 : 0,
                                                   name(row.reference->bound))
                                     : "");
+    if (calibrated)
+      cells.push_back(row.least_energy ? fmt::format("{:.{}f}x", row.least_energy->distance,
+                                                     row.least_energy->distance < 10 ? 1 : 0)
+                                       : "unknown");
     cells.push_back(row.known ? std::string(joulediff::name(row.energy.standing)) : "");
     cells.push_back(row.where ? line_of(*row.where) : "");
     table.add(std::move(cells));
@@ -177,6 +184,11 @@ std::string operators(const Page& page) {
     out += entry("",
                  "Of the least: time over what the board's peaks need for the same arithmetic and "
                  "bytes, and the peak that binds. Under 1: the data came from its cache.",
+                 0);
+  if (calibrated)
+    out += entry("",
+                 "Least energy: joules above static power over what the board's calibration says "
+                 "that the same arithmetic and bytes cost at least.",
                  0);
   return out;
 }

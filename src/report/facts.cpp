@@ -50,7 +50,8 @@ std::vector<OperatorRow> operator_rows(const Subject& subject) {
                     measured.mean / subject.cost->ledger.total.joules.value,
                     measured.known,
                     diagnose::places(run, *dearest).where,
-                    diagnose::reference(run, *subject.cost, ids)};
+                    diagnose::reference(run, *subject.cost, ids),
+                    diagnose::least_energy(run, *subject.cost, ids)};
     rows.push_back(std::move(row));
   }
   std::sort(rows.begin(), rows.end(), [](const OperatorRow& x, const OperatorRow& y) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "diagnose/least_energy.h"
 #include "diagnose/reference.h"
 #include "report/page.h"
 
@@ -21,6 +22,7 @@ struct OperatorRow {
   bool known = true;
   std::optional<diagnose::Place> where;  // of its dearest call
   std::optional<diagnose::Reference> reference;
+  std::optional<diagnose::LeastEnergy> least_energy;
 };
 
 // Most joules first; operators that move no data are left out.

@@ -184,6 +184,19 @@ Json unmatched(const run::Run& run, const diagnose::Unmatched& one) {
   return result;
 }
 
+// What was measured of the machine with another program, and is in the noise floors.
+Json machine_floor(const Page& page) {
+  const diagnose::Comparison& c = *page.comparison;
+  if (!c.machine) return nullptr;
+  const std::size_t a = page.a.cost->blocks.size(), b = page.b->cost->blocks.size();
+  return {{"whole", c.machine->whole_floor(a, b)},
+          {"operators", to_json(c.machine->operator_floor(a, b))},
+          {"processes", c.machine->processes},
+          {"program", c.machine->program},
+          {"driver", c.machine->driver},
+          {"date", c.machine->date}};
+}
+
 Json comparison(const Page& page) {
   const diagnose::Comparison& c = *page.comparison;
   Json reasons = to_json(c.comparable.reasons, nullptr);
@@ -203,6 +216,7 @@ Json comparison(const Page& page) {
   const bool compared = c.comparable.ok && page.a.cost != nullptr && page.b->cost != nullptr;
   result["energy"]["difference"] = compared ? to_json(c.whole) : Json(nullptr);
   result["energy"]["noise_floor"] = compared ? to_json(c.noise_floor) : Json(nullptr);
+  result["energy"]["machine_floor"] = compared ? machine_floor(page) : Json(nullptr);
   if (page.gate && compared) {
     Json gate{{"limit", *page.gate}};
     gate.update(to_json(c.gate));
@@ -222,6 +236,17 @@ Json comparison(const Page& page) {
   return result;
 }
 
+Json least_energy(const std::optional<diagnose::LeastEnergy>& least) {
+  if (!least) return nullptr;
+  return {{"joules", least->joules.joules.value},
+          {"low", least->joules.low.value},
+          {"high", least->joules.high.value},
+          {"distance",
+           {{"value", least->distance},
+            {"low", least->low},
+            {"high", std::isfinite(least->high) ? Json(least->high) : Json(nullptr)}}}};
+}
+
 Json show(const Page& page) {
   Json operators = Json::array();
   for (const OperatorRow& row : operator_rows(page.a)) {
@@ -238,6 +263,7 @@ Json show(const Page& page) {
                           {"bound", name(row.reference->bound)}};
     else
       one["reference"] = nullptr;
+    one["least_energy"] = least_energy(row.least_energy);
     operators.push_back(std::move(one));
   }
   return {{"schema", "joulediff.show/1"},

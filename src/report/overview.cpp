@@ -73,23 +73,37 @@ TextTable two_sides(const Page& page, Align align) {
   return TextTable(std::move(columns), kWidth);
 }
 
+// What is known of differences that are none.
+std::string floor_of(const diagnose::Comparison& c) {
+  if (!c.noise_floor) return " Undecided: without two processes a side there is no noise floor.";
+  std::string words;
+  if (std::abs(c.whole.value) <= *c.noise_floor && c.whole.value != 0)
+    words = fmt::format(" Differences up to the noise floor, {}, count as none.",
+                        percent(*c.noise_floor));
+  if (c.machine)
+    words += fmt::format(
+        " On this machine {} processes of {} had energies with a standard deviation of {} "
+        "({}driver {}), which is in the floor.",
+        c.machine->processes, printable(or_unknown(c.machine->program)), percent(c.machine->whole),
+        c.machine->date.empty() ? "" : c.machine->date + ", ",
+        printable(or_unknown(c.machine->driver)));
+  return words;
+}
+
 // "B uses 3.4 % less energy per token than A (2.9 % to 3.8 %)."
 std::string conclusion(const Page& page) {
   const diagnose::Comparison& c = *page.comparison;
   const std::string unit = page.a.run->manifest.work.unit;
   const bool b_more = c.whole.value > 0;
   if (c.whole.low <= 0 && c.whole.high >= 0) {
-    return fmt::format("No difference in energy per {} beyond the error: {}.", unit,
-                       with_interval(c.whole));
+    return fmt::format("No difference in energy per {} beyond the error: {}.{}", unit,
+                       with_interval(c.whole), c.machine ? floor_of(c) : "");
   }
   const double low = std::min(std::abs(c.whole.low), std::abs(c.whole.high));
   const double high = std::max(std::abs(c.whole.low), std::abs(c.whole.high));
-  std::string sentence = fmt::format("{} uses {} less energy per {} than {} ({} to {}).",
-                                     b_more ? "A" : "B", percent(std::abs(c.whole.value)), unit,
-                                     b_more ? "B" : "A", percent(low), percent(high));
-  if (!c.noise_floor)
-    sentence += " Undecided: without two processes a side there is no noise floor.";
-  return sentence;
+  return fmt::format("{} uses {} less energy per {} than {} ({} to {}).{}", b_more ? "A" : "B",
+                     percent(std::abs(c.whole.value)), unit, b_more ? "B" : "A", percent(low),
+                     percent(high), floor_of(c));
 }
 
 }  // namespace

@@ -70,15 +70,15 @@ TEST(HostileFile, TheGoodOneIsGood) {
 }
 
 TEST(HostileFile, ANewerFormatSaysToUpdate) {
-  EXPECT_THAT(fault_after("PRAGMA user_version = 4"), HasSubstr("update joulediff"));
+  EXPECT_THAT(fault_after("PRAGMA user_version = 5"), HasSubstr("update joulediff"));
   EXPECT_THAT(fault_after("PRAGMA user_version = 0"), HasSubstr("there is no format 0"));
   // So does a newer trailer, even around something that is no database to us.
-  EXPECT_THAT(read_run_bytes(seal("from the future", 4)).error().message,
-              HasSubstr("a newer joulediff wrote it (format 4, this one reads up to 3); update"));
+  EXPECT_THAT(read_run_bytes(seal("from the future", 5)).error().message,
+              HasSubstr("a newer joulediff wrote it (format 5, this one reads up to 4); update"));
   EXPECT_THAT(read_run_bytes(seal(good_database(), 0)).error().message,
               HasSubstr("its trailer contradicts the file"));
   EXPECT_THAT(read_run_bytes(seal(good_database(), 1)).error().message,
-              HasSubstr("its trailer says format 1 and its database format 3"));
+              HasSubstr("its trailer says format 1 and its database format 4"));
 }
 
 TEST(HostileFile, ADatabaseOfAnotherProgram) {
@@ -88,7 +88,7 @@ TEST(HostileFile, ADatabaseOfAnotherProgram) {
 }
 
 TEST(HostileFile, ASchemaThatIsNotOursLetterByLetter) {
-  const auto refused = HasSubstr("its schema is not that of format 3");
+  const auto refused = HasSubstr("its schema is not that of format 4");
   EXPECT_THAT(fault_after("CREATE TABLE extra(x)"), refused);
   EXPECT_THAT(fault_after("CREATE VIEW v AS SELECT 1"), refused);
   EXPECT_THAT(fault_after("CREATE INDEX i ON frame(line)"), refused);

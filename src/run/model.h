@@ -184,8 +184,13 @@ struct OperatorTimes {
   std::size_t size() const { return op.size(); }
 };
 
-// `count` executions back to back. kStatic and kIdle have no signature.
-enum class ReplayKind : std::uint8_t { op = 0, static_power = 1, idle = 2 };
+// `count` executions back to back. Static and idle windows have no signature. Cold: no execution
+// finds what the one before left in the cache. Executions in bursts with pauses, at the program's
+// clock, are a replay for each burst.
+enum class ReplayKind : std::uint8_t { op = 0, static_power = 1, idle = 2, cold = 3 };
+constexpr bool is_of_operator(ReplayKind kind) {
+  return kind == ReplayKind::op || kind == ReplayKind::cold;
+}
 struct Replay {
   ReplayKind kind = ReplayKind::op;
   SignatureId signature;

@@ -23,7 +23,7 @@ template <>
 inline constexpr std::array<std::string_view, 5> kNames<Pass>{"warmup", "values", "order", "trace",
                                                               "replay"};
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<ReplayKind>{"op", "static", "idle"};
+inline constexpr std::array<std::string_view, 4> kNames<ReplayKind>{"op", "static", "idle", "cold"};
 template <>
 inline constexpr std::array<std::string_view, 24> kNames<Source>{
     "nvml_energy",       "nvml_power_samples", "nvml_power_instant", "nvml_power_average",

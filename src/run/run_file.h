@@ -12,7 +12,7 @@
 namespace joulediff::run {
 
 // The database's user_version and the trailer's version. All up to it are read.
-constexpr std::uint32_t kFormatVersion = 3;
+constexpr std::uint32_t kFormatVersion = 4;
 constexpr std::uint64_t kMaxRunFileBytes = std::uint64_t{1} << 30;
 
 // Reads and validates. Every fault (missing, directory, empty, truncated, foreign, newer schema,

@@ -228,8 +228,8 @@ class RandomRun {
     for (std::uint64_t i = upto(); i > 0; --i) {
       Replay r{coded<ReplayKind>(), {}, later(begin_), 0, below(1000) + 1};
       r.end = later(r.begin);
-      if (run_.signatures.empty() && r.kind == ReplayKind::op) r.kind = ReplayKind::idle;
-      if (r.kind == ReplayKind::op) {
+      if (run_.signatures.empty() && is_of_operator(r.kind)) r.kind = ReplayKind::idle;
+      if (is_of_operator(r.kind)) {
         r.signature = SignatureId(static_cast<std::size_t>(below(run_.signatures.size())));
       }
       b.replays.push_back(r);

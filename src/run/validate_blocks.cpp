@@ -117,7 +117,7 @@ Status check_block(const Run& run, std::size_t id) {
     const Replay& replay = block.replays[i];
     if (!known(replay.kind)) return fault("block {}, replay {}: no known kind", id, i);
     const bool has_signature = replay.signature.index() < run.signatures.size();
-    if (replay.kind == ReplayKind::op ? !has_signature : replay.signature.valid()) {
+    if (is_of_operator(replay.kind) ? !has_signature : replay.signature.valid()) {
       return fault("block {}, replay {}: signature {} is not there", id, i, replay.signature.value);
     }
     if (!window(replay.begin, replay.end)) {

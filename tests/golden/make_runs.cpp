@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <string>
 
+#include "diagnose/noise.h"
+#include "meter/calibrate.h"
 #include "run/run_file.h"
 #include "scripted_run.h"
 #include "submissions.h"
@@ -149,6 +151,26 @@ run::Run with_other_meters(run::Run run) {
   return run;
 }
 
+// On a board that was calibrated, and on a machine whose noise floor was measured.
+run::Run on_known_board(run::Run run) {
+  const auto cost = [](const char* what, const char* per, double joules) {
+    return meter::Coefficient{what,
+                              per,
+                              {joules, 0.7 * joules, 1.1 * joules, {}},
+                              {{"random", {joules, 0.9 * joules, 1.1 * joules, {}}}}};
+  };
+  const std::string uuid = run.manifest.device_uuid;
+  meter::Profile profile{"Simulated H200", uuid, "580", "2026-12-01", {}, {}, {}, {}};
+  profile.static_per_celsius = meter::Property::unknown("one temperature");
+  profile.coefficients = {cost("matmul dtype=float32 unit=vector", "flop", 5e-12),
+                          cost("vector dtype=float32 unit=vector", "flop", 4e-12),
+                          cost("copy level=hbm", "byte", 60e-12)};
+  run.manifest.facts[meter::profile_fact(uuid)] = meter::to_json({profile});
+  run.manifest.facts[diagnose::noise_fact(uuid)] =
+      diagnose::to_json({"Simulated H200", uuid, "580", "2026-12-01", "gpt2", 8, 0.2, 0.4, 12});
+  return run;
+}
+
 // What remains of a recording that was cut before its replay.
 run::Run without_replay(run::Run run) {
   for (run::Block& block : run.blocks) block.replays.clear();
@@ -171,6 +193,8 @@ int write(const std::string& folder) {
       {"gelu_b_cut_short", without_replay(gelu_b().record(side_b))},
       {"gelu_b_slightly_dearer",
        mlp("slightly_dearer", "b", true, {"gemm_tf32", 262.5, 380}).record(side_b)},
+      {"gelu_a_on_known_board", on_known_board(gelu_a().record(side_a))},
+      {"gelu_b_on_known_board", on_known_board(gelu_b().record(side_b))},
       {"tf32_a", precision("a", "highest").record(side_a)},
       {"tf32_b", precision("b", "high").record(side_b)},
       {"norm_a", norm("a", false).record(side_a)},

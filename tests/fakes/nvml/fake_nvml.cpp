@@ -7,7 +7,8 @@
 // real library had answered last at that time after the first call.
 //
 // FAKE_NVML_BOARDS (1), FAKE_NVML_LOW and _HIGH (milliwatts, 100000 and 300000), FAKE_NVML_PERIOD
-// (ms of the wave, 0: always low), FAKE_NVML_MIG (0), FAKE_NVML_OLD (no fields, no energy counter).
+// (ms of the wave, 0: always low), FAKE_NVML_MIG (0), FAKE_NVML_OLD (no fields, no energy counter),
+// FAKE_NVML_CLOCK (a file that holds the SM clock, MHz).
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -338,6 +339,9 @@ Return nvmlDeviceGetClockInfo(Device device, int clock, unsigned* megahertz) {
   if (const Played* played = Played::get())
     return played->last("clock " + std::to_string(clock), *megahertz);
   *megahertz = clock == kClockSm ? 1980 : 3201;
+  // Of a program that plays the power limit: its clock is what it writes there.
+  if (const char* path = std::getenv("FAKE_NVML_CLOCK"); path && clock == kClockSm)
+    std::ifstream(path) >> *megahertz;
   return kSuccess;
 }
 

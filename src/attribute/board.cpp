@@ -12,6 +12,7 @@
 #include "attribute/floor.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
+#include "attribute/slowdown.h"
 #include "meter/calibrate.h"
 #include "meter/window.h"
 
@@ -64,6 +65,32 @@ std::optional<meter::StaticPower> calibrated(const run::Run& run, const run::Blo
   return profile ? meter::static_power(*profile) : std::nullopt;
 }
 
+// Of each operator that was replayed at the clock of the trace.
+std::vector<std::optional<Timing>> timings(const run::Run& run, const run::Block& block,
+                                           const Replayed& replays, const Recognition& recognition,
+                                           const std::vector<Usage>& usage,
+                                           std::optional<double> trace_clock) {
+  constexpr double kSameClock = 0.01;
+  std::vector<double> kernels(run.operators.size()), calls = kernels;
+  for (std::size_t i = 0; i < recognition.op.size(); ++i)
+    if (recognition.op[i].valid()) {
+      kernels[recognition.op[i].index()] += 1;
+      calls[recognition.op[i].index()] += recognition.calls[i];
+    }
+  std::vector<std::optional<Timing>> result(run.operators.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const run::SignatureId signature = run.operators[i].signature;
+    if (usage[i].calls <= 0 || calls[i] <= 0 || !signature.valid()) continue;
+    const auto& one = replays.by_signature[signature.index()];
+    if (!one) continue;
+    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one->readings);
+    if (clock && trace_clock && std::abs(*clock / *trace_clock - 1) >= kSameClock) continue;
+    result[i] =
+        Timing{usage[i].seconds / usage[i].calls, one->seconds.value, kernels[i] / calls[i]};
+  }
+  return result;
+}
+
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
                                const Replayed& replays, const Recognition& recognition,
                                const std::vector<Usage>& usage, const meter::Reading& trace,
@@ -72,6 +99,8 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
   const Caches caches(run);
   const ClockScaling scaling(block, replays, Watts(floor.at(std::nullopt).value));
   const auto trace_clock = mean_over(block, run::Source::nvml_sm_clock, {trace});
+  // At another clock the time tells nothing of caches.
+  const auto slower = slowdowns(timings(run, block, replays, recognition, usage, trace_clock));
   double worst_clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const run::SignatureId signature = run.operators[i].signature;
@@ -85,12 +114,8 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
-    // At another clock the time tells nothing of caches.
     const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
-    const bool same_clock = !clock || !trace_clock || std::abs(*clock / *trace_clock - 1) < 0.01;
-    const double slower =
-        same_clock ? usage[i].seconds / usage[i].calls / one.seconds.value - 1 : 0;
-    const Caches::Extra cold = caches.extra(run::OperatorId(i), unit.joules, slower);
+    const Caches::Extra cold = caches.extra(run::OperatorId(i), unit.joules, slower[i]);
     unit.half_width = hypot({one.energy.half_width().value, still.half_width * one.seconds.value,
                              kOperands * unit.joules});
     unit.joules += cold.joules;

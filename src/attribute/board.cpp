@@ -14,6 +14,7 @@
 #include "attribute/replay.h"
 #include "attribute/slowdown.h"
 #include "meter/calibrate.h"
+#include "meter/lag.h"
 #include "meter/window.h"
 
 namespace joulediff::attribute {
@@ -30,8 +31,9 @@ double hypot(std::initializer_list<double> errors) {
   return std::sqrt(squares);
 }
 
-// Of the board while its static power was measured.
-std::optional<double> floor_temperature(const run::Block& block, const meter::Meter& meter) {
+// Static power with the state of the board while it was measured.
+Floor floor_of(const run::Block& block, const meter::Meter& meter,
+               const meter::StaticPower& measured) {
   std::vector<meter::Reading> readings;
   for (const auto kind : {run::ReplayKind::static_power, run::ReplayKind::idle}) {
     for (const meter::Window& window : meter::floor_windows(block, kind))
@@ -39,7 +41,8 @@ std::optional<double> floor_temperature(const run::Block& block, const meter::Me
         readings.push_back(*reading);
     if (!readings.empty()) break;
   }
-  return mean_over(block, kTemperature, readings);
+  return {measured, mean_over(block, kTemperature, readings),
+          mean_over(block, run::Source::nvml_sm_clock, readings)};
 }
 
 // Without a static or idle window: between nothing and the lowest power that the block ever saw.
@@ -109,12 +112,12 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     const Execution& one = *replays.by_signature[signature.index()];
     UnitCost& unit = units[i];
     unit.known = true;
-    const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings));
+    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
+    const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings), clock);
     unit.joules = one.energy.joules.value - still.value * one.seconds.value;
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
-    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
     const Caches::Extra cold = caches.extra(run::OperatorId(i), unit.joules, slower[i]);
     unit.half_width = hypot({one.energy.half_width().value, still.half_width * one.seconds.value,
                              kOperands * unit.joules});
@@ -215,8 +218,10 @@ double count_steps(const DeviceShare& share, const meter::Reading& reading) {
 }  // namespace
 
 std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& share,
-                                    const meter::Meter& meter, Diagnostics& diagnostics) {
+                                    const meter::Meter& board_meter, Diagnostics& diagnostics) {
   const run::Block& block = share.block;
+  meter::Meter meter = board_meter;
+  meter.lag = meter::lag(board_meter, block);
   const run::KernelSeries& trace = *share.trace;
   const Recognition& recognition = share.recognition;
   Nanoseconds trace_end = 0;
@@ -265,8 +270,9 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
                     "to be below {:.0f} W, and the intervals say so",
                     2 * measured->watts.value));
   }
-  const Floor still(*measured, floor_temperature(block, meter));
-  view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}));
+  const Floor still = floor_of(block, meter, *measured);
+  view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}),
+                                     mean_over(block, run::Source::nvml_sm_clock, {*reading}));
 
   Timeline spent = timeline(run, trace, recognition, reading->begin, reading->end);
   const Replayed replays = replayed(run, block, meter);
@@ -301,6 +307,11 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   if (block.dropped_kernels > 0 && !told)
     add(diagnostics, Severity::warning, "record.dropped_kernels",
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
+  if (meter.lag > 0)
+    add(diagnostics, Severity::note, "attribute.lag",
+        fmt::format("the {} follows the load with a time constant of {:.0f} ms: what it had not "
+                    "counted yet is added",
+                    meter.name, 1e3 * meter.lag));
   warn_of_limits(block, *reading, replays, diagnostics);
   warn_of_sensors(block, meter, *reading, view.step.step, diagnostics);
   warn_of_drift(block, meter, *reading, diagnostics);

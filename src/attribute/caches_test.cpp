@@ -29,7 +29,9 @@ struct Chain {
     op.outputs = {tensor(made)};
     run.operators.push_back(op);
   }
-  double extra(std::size_t op) const { return Caches(run).extra(run::OperatorId(op), 1, {}).joules; }
+  double extra(std::size_t op) const {
+    return Caches(run).extra(run::OperatorId(op), 1, {}).joules;
+  }
 };
 
 constexpr double kPerMegabyte = 60e-12 * 1e6;

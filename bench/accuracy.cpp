@@ -182,6 +182,7 @@ void by_regression(const simulate::Recording& recording, Outcome& outcome) {
           Energy::around(Joules(joules[op]), Joules(half_width[op]), Standing::estimated);
       answer = judge(energy, truth.gain * truth.operators[op].dynamic);
     }
+    if (getenv("JDDBG")) fprintf(stderr, "      %s %s truth %.4g got %.4g +- %.3g err %.1f%% %s\n", recording.run.signatures[op].text.c_str(), answer.refused ? "refused" : "ANSWERED", truth.gain * truth.operators[op].dynamic, joules[op], half_width[op], 100 * (joules[op] / (truth.gain * truth.operators[op].dynamic) - 1), std::abs(joules[op] - truth.gain * truth.operators[op].dynamic) > half_width[op] ? "MISS" : "");  // DBG
     outcome.answers[kFitted].push_back(answer);
   }
 }
@@ -198,6 +199,7 @@ Outcome play(std::uint64_t seed, bool strange) {
   };
   if (std::ranges::any_of(recording.history.states, has_reason))
     outcome.traits.push_back("power cap");
+  if (getenv("JDDBG")) { fprintf(stderr, "SEED %llu ramp %.2f ms static %.0f W room %.0f W step %.2f ms busy %.2f s %.1f leak %.4f :", (unsigned long long)seed, 1e3*draw.board.ramp, draw.board.static_watts, draw.board.cap_watts-draw.board.static_watts, 1e3*recording.truth.step, recording.truth.busy/recording.truth.step, draw.program.seconds, draw.board.leakage); for (auto& t : outcome.traits) fprintf(stderr, " %s,", t.c_str()); fprintf(stderr, "\n"); }  // DBG
   by_attribute(recording, outcome);
   by_regression(recording, outcome);
   by_hand(recording, outcome);

@@ -37,7 +37,15 @@ constexpr std::size_t kMostClasses = 60;
 constexpr double kTold = 0.15, kNarrower = 0.5;
 constexpr double kGain = 0.05;       // by which a board's sensors differ, 95 %
 constexpr double kSideBySide = 0.2;  // of dynamic power, 95 %
-constexpr double kEdge = 3e-4;       // seconds by which a reading's ends are uncertain
+constexpr double kNormal = 1.96;
+// A short reading was made within so many seconds of when its sensor should have; and its relative
+// deviation by what no operator's mean has (operands, temperature).
+constexpr double kJitter = 5e-4, kQuiet = 2e-3;
+// The board's capacitors, seconds; steps of the shift.
+constexpr double kResponse = 1e-3;
+constexpr Nanoseconds kStep = 1'000'000;
+// Of a misfit: what explains the readings e^10 times less likely is out.
+constexpr double kFarOff = 20;
 
 struct Class {
   double calls = 0, seconds = 0;  // in the reading
@@ -56,15 +64,13 @@ struct Layout {
   std::size_t gain(std::size_t source) const { return classes + 5 + source; }  // from 1
 };
 
-// Readings of one source: joules drawn in [begin, end].
-struct Piece {
-  Nanoseconds begin = 0, end = 0;
-  double joules = 0, deviation = 0;
-};
-struct Pieces {
-  std::vector<Piece> all;
-  std::vector<double> windows;  // seconds that they may be over; none: known
-  Nanoseconds doubt = 0;        // of all ends together
+// Readings of one source.
+struct Readings {
+  std::vector<double> value;  // joules since the first, or mean watts
+  std::vector<double> deviation;
+  std::vector<meter::Stamps> stamps;  // of polled ones several are possible
+  std::vector<double> windows{0};     // seconds that each may be over; 0: since the first
+  bool polled = false;
 };
 
 bool is_missing(const UnitCost& unit, const Usage& usage) {
@@ -112,72 +118,184 @@ class Fitter {
 
   Fit fit(const std::vector<UnitCost>& units) const {
     const Presence presence = presence_of(units);
-    struct Tried {
-      double window = 0, response = 1e-3;
-      Nanoseconds shift = 0;
-    };
-    Tried best;
-    Fit result;
-    double least = std::numeric_limits<double>::infinity();
-    const auto attempt = [&](const Tried& tried) {
-      Fit found = regress(observe(presence, tried.window, tried.response, tried.shift), prior_,
-                          sources_.size());
-      if (found.misfit >= least) return;
-      least = found.misfit;
-      best = tried;
-      result = std::move(found);
-    };
-    const auto polled =
-        std::ranges::find_if(sources_, [](const Pieces& one) { return !one.windows.empty(); });
-    if (sources_.size() == 1) {
-      attempt(best);
-      return result;
+    const Readings& finest = sources_.back();
+    std::vector<Tried> all;
+    for (std::size_t stamps = 0; stamps < finest.stamps.size(); ++stamps)
+      for (const double window : finest.windows) all.push_back(search(presence, stamps, window));
+    const auto misfit = [](const Tried& one) { return one.fit.misfit; };
+    const double coarse = std::ranges::min(all, {}, misfit).fit.misfit;
+    std::erase_if(all, [&](const Tried& one) { return one.fit.misfit > coarse + kFarOff; });
+    if (sources_.size() > 1)
+      for (Tried& one : all) improve(presence, one);
+    // Windows that explain the readings alike are not told apart: their answers are mixed.
+    const double least = std::ranges::min(all, {}, misfit).fit.misfit;
+    std::vector<double> weights;
+    for (const Tried& one : all) weights.push_back(std::exp((least - one.fit.misfit) / 2));
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    Fit mixed = all.front().fit;
+    for (std::size_t j = 0; j < prior_.size(); ++j) {
+      Belief& one = mixed.unknowns[j];
+      double mean = 0, squares = 0;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        mean += weights[i] / sum * all[i].fit.unknowns[j].value;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const Belief& own = all[i].fit.unknowns[j];
+        squares += weights[i] / sum *
+                   (std::pow(own.half_width, 2) + std::pow(kNormal * (own.value - mean), 2));
+      }
+      one.value = mean;
+      one.half_width = std::sqrt(squares);
     }
-    constexpr Nanoseconds kMillisecond = 1'000'000;
-    if (polled != sources_.end()) {
-      for (const double window : polled->windows) attempt({window, best.response, 0});
-      const double window = best.window;
-      const Nanoseconds reach = kMillisecond + polled->doubt;
-      for (Nanoseconds shift = -reach; shift <= reach; shift += kMillisecond)
-        if (shift != 0) attempt({window, best.response, shift});
-    }
-    for (const double response : {0.0, 5e-4, 2e-3, 3e-3}) {
-      attempt({best.window, response, best.shift});
-    }
-    const Tried near = best;
-    for (const Nanoseconds shift : {-kMillisecond / 2, kMillisecond / 2})
-      attempt({near.window, near.response, near.shift + shift});
-    return result;
+    return mixed;
   }
 
  private:
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
+  // What is assumed of the sensors, and what the readings then say.
+  struct Tried {
+    std::size_t stamps = 0;
+    double window = 0, response = 0;  // seconds
+    Nanoseconds shift = 0;            // of polled readings in the middle of the trace
+    double drift = 0;                 // of that, seconds a second
+    Fit fit;
+  };
+
+  Nanoseconds middle() const {
+    return traced_.reading.begin + (traced_.reading.end - traced_.reading.begin) / 2;
+  }
+
+  void attempt(const Presence& presence, double response, Nanoseconds shift, Tried& best) const {
+    Tried one{best.stamps, best.window, response, shift, 0, {}};
+    one.fit = regress(observe(presence, one), prior_, sources_.size());
+    if (one.fit.misfit < best.fit.misfit) best = std::move(one);
+  }
+
+  // The shift that explains the readings best, for this window.
+  Tried search(const Presence& presence, std::size_t stamps, double window) const {
+    Tried best{stamps, window, kResponse, 0, 0, {}};
+    best.fit.misfit = std::numeric_limits<double>::infinity();
+    const Readings& finest = sources_.back();
+    const Nanoseconds reach = finest.polled ? kStep + finest.stamps[stamps].half_width : 0;
+    for (Nanoseconds shift = -reach / kStep * kStep; shift <= reach; shift += kStep)
+      attempt(presence, kResponse, shift, best);
+    return best;
+  }
+
+  // And the response.
+  void improve(const Presence& presence, Tried& best) const {
+    const Nanoseconds near = best.shift;
+    for (const double response : {0.0, 2 * kResponse, 3 * kResponse})
+      for (const Nanoseconds by : {-kStep, Nanoseconds{0}, kStep})
+        if (by == 0 || sources_.back().polled) attempt(presence, response, near + by, best);
+    for (int round = 0; round < 3; ++round) refine(presence, best);
+  }
+
+  // A reading was made within half a millisecond of its point of the lattice: what is expected of
+  // it is the mean over that time. It is as uncertain as the joules differ within it: not at all
+  // where both ends lie in kernels of the same power. Shift and response become unknowns like all
+  // others, by their slopes.
+  void refine(const Presence& presence, Tried& tried) const {
+    constexpr int kHalf = 3;
+    const std::vector<Observation> still = observe(presence, tried);
+    std::vector<std::vector<Observation>> shifted;
+    for (int i = -kHalf; i <= kHalf; ++i) {
+      Tried one = tried;
+      one.shift += std::llround(1e9 * kJitter * i / kHalf);
+      shifted.push_back(observe(presence, one));
+    }
+    Tried slow = tried;
+    slow.response += kJitter;
+    const auto slower = observe(presence, slow);
+    std::vector<double> since;  // seconds from the middle of the trace
+    for (const Readings& source : sources_)
+      for (const Nanoseconds end :
+           source.stamps[&source == &sources_.back() ? tried.stamps : 0].end)
+        since.push_back(to_seconds(end - middle()).value);
+    const auto expected = [&](const Observation& one) {  // but for what all of these have
+      double sum = -one.value;
+      for (std::size_t j = 0; j < layout_.start(); ++j)
+        sum += one.amounts[j] * tried.fit.unknowns[j].value;
+      return sum;
+    };
+    std::vector<Observation> all = still;
+    for (std::size_t k = 0; k < all.size(); ++k) {
+      Observation& one = all[k];
+      if (one.source > 0) {
+        double weights = 0, mean = 0, squares = 0;
+        std::vector<double> spread(layout_.kinds());
+        one.value = 0;
+        one.amounts.assign(one.amounts.size(), 0);
+        for (int i = 0; i <= 2 * kHalf; ++i) {
+          const Observation& here = shifted[static_cast<std::size_t>(i)][k];
+          const double weight = i == 0 || i == 2 * kHalf ? 0.5 : 1, joules = expected(here);
+          weights += weight;
+          mean += weight * joules;
+          squares += weight * joules * joules;
+          for (std::size_t j = 0; j < layout_.kinds(); ++j)
+            spread[j] += weight * here.amounts[j] * here.amounts[j];
+          one.value += weight * here.value;
+          for (std::size_t j = 0; j < one.amounts.size(); ++j)
+            one.amounts[j] += weight * here.amounts[j];
+        }
+        one.value /= weights;
+        for (double& amount : one.amounts) amount /= weights;
+        mean /= weights;
+        double variance = squares / weights - mean * mean;
+        for (std::size_t j = 0; j < layout_.kinds(); ++j)
+          variance += std::pow(tried.fit.unknowns[j].half_width / kNormal, 2) *
+                      (spread[j] / weights - one.amounts[j] * one.amounts[j]);
+        one.deviation = std::hypot(kQuiet * one.amounts[layout_.gain(one.source)],
+                                   std::sqrt(std::max(0.0, variance)));
+      }
+      const double slope =
+          (expected(shifted.back()[k]) - expected(shifted.front()[k])) / (2 * kJitter);
+      one.amounts.push_back(slope);
+      one.amounts.push_back(slope * since[k]);
+      one.amounts.push_back((expected(slower[k]) - expected(still[k])) / kJitter);
+    }
+    std::vector<Belief> prior = prior_;
+    prior.push_back({0, 2 * kJitter, true});
+    prior.push_back({0, std::max(sources_.back().stamps[tried.stamps].drift, 1e-7), true});
+    prior.push_back({0, 2 * kJitter, true});
+    tried.fit = regress(all, prior, sources_.size());
+    tried.shift += std::llround(1e9 * tried.fit.unknowns[prior_.size()].value);
+    tried.response = std::max(0.0, tried.response + tried.fit.unknowns[prior_.size() + 2].value);
+    tried.drift += tried.fit.unknowns[prior_.size() + 1].value;
+    tried.fit.unknowns.resize(prior_.size());
+  }
+
   // From the first tick to each of the others: their errors are apart.
   void add_counter() {
-    Pieces counter;
+    Readings counter;
+    meter::Stamps stamps;
     const auto all =
         meter::stretches(traced_.meter, traced_.block, traced_.reading.begin, traced_.reading.end);
     if (const meter::Stretch* ticks = meter::longest(all)) {
       const double watts = traced_.reading.power().value;
-      for (const meter::Tick& tick : *ticks)
-        counter.all.push_back({ticks->front().time, tick.time, tick.joules - ticks->front().joules,
-                               std::max(1e-3, watts * tick.uncertainty / std::sqrt(3.0))});
+      for (const meter::Tick& tick : *ticks) {
+        stamps.end.push_back(tick.time);
+        counter.value.push_back(tick.joules - ticks->front().joules);
+        counter.deviation.push_back(std::max(1e-3, watts * tick.uncertainty / std::sqrt(3.0)));
+      }
     }
+    counter.stamps = {std::move(stamps)};
     sources_.push_back(std::move(counter));
   }
 
+  // Where there is a ring it is finer than the field.
   void add_samples() {
-    for (const meter::PowerSamples& one : meter::power_samples(
+    for (meter::PowerSamples& one : meter::power_samples(
              traced_.meter, traced_.block, traced_.reading.begin, traced_.reading.end)) {
-      Pieces pieces;
-      pieces.doubt = one.half_width;
-      if (!one.window) pieces.windows = windows(one.source);
-      const double watts = traced_.reading.power().value;
-      for (std::size_t i = 0; i < one.end.size(); ++i)
-        pieces.all.push_back({one.window ? one.end[i] - std::llround(1e9 * *one.window) : 0,
-                              one.end[i], one.watts[i], watts * kEdge});
-      sources_.push_back(std::move(pieces));
+      Readings readings;
+      readings.polled = !one.window;
+      readings.windows = one.window ? std::vector<double>{*one.window} : windows(one.source);
+      readings.deviation.assign(one.watts.size(), 0.01 * traced_.reading.power().value);
+      readings.value = std::move(one.watts);
+      readings.stamps = std::move(one.stamps);
+      if (sources_.size() > 1 && readings.polled) continue;
+      sources_.resize(1);
+      sources_.push_back(std::move(readings));
     }
   }
 
@@ -245,55 +363,61 @@ class Fitter {
     return {trace, std::move(classes), std::move(amounts), layout_.kinds()};
   }
 
-  std::vector<Observation> observe(const Presence& presence, double window, double response,
-                                   Nanoseconds shift) const {
+  std::vector<Observation> observe(const Presence& presence, const Tried& tried) const {
     std::vector<Observation> all;
     for (std::size_t s = 0; s < sources_.size(); ++s) {
-      const bool polled = !sources_[s].windows.empty();
-      const Nanoseconds by = polled ? shift : 0;
+      const Readings& source = sources_[s];
+      const std::vector<Nanoseconds>& ends = source.stamps[s > 0 ? tried.stamps : 0].end;
       std::vector<Nanoseconds> times;
       std::vector<std::pair<Nanoseconds, Nanoseconds>> spans;
-      for (const Piece& one : sources_[s].all) {
-        const Nanoseconds begin = polled ? one.end - std::llround(1e9 * window) : one.begin;
-        spans.emplace_back(begin + by, one.end + by);
-        times.insert(times.end(), {begin + by, one.end + by});
+      for (const Nanoseconds end : ends) {
+        Nanoseconds to = end, from = ends.front();
+        if (source.polled)
+          to += tried.shift +
+                static_cast<Nanoseconds>(tried.drift * static_cast<double>(end - middle()));
+        if (s > 0) from = to - std::llround(1e9 * tried.window);
+        spans.emplace_back(from, to);
+        times.insert(times.end(), {from, to});
       }
       std::ranges::sort(times);
       const auto [last, end] = std::ranges::unique(times);
       times.erase(last, end);
       // The counter's own lag holds back like the board's capacitors.
       const std::vector<Present> present =
-          presence.up_to(times, response + (s == 0 ? traced_.meter.lag : 0));
+          presence.up_to(times, tried.response + (s == 0 ? traced_.meter.lag : 0));
       const auto at = [&](Nanoseconds time) -> const Present& {
         return present[static_cast<std::size_t>(std::ranges::lower_bound(times, time) -
                                                 times.begin())];
       };
       for (std::size_t k = 0; k < spans.size(); ++k)
         all.push_back(
-            observation(s, sources_[s].all[k], spans[k], at(spans[k].first), at(spans[k].second)));
+            observation(s, k, spans[k], at(spans[k].first), at(spans[k].second)));
     }
     return all;
   }
 
-  Observation observation(std::size_t source, const Piece& piece,
+  Observation observation(std::size_t source, std::size_t k,
                           std::pair<Nanoseconds, Nanoseconds> span, const Present& from,
                           const Present& to) const {
     const double seconds = to_seconds(span.second - span.first).value;
     const double idle = seconds - (to.busy - from.busy);
-    const double joules = source == 0 ? piece.joules : piece.joules * seconds;  // or watts
-    Observation one{joules, piece.deviation, source, std::vector<double>(prior_.size())};
+    // Of the counter in joules, of the others in watts.
+    const double unit = source == 0 ? 1 : seconds;
+    const double reading = sources_[source].value[k];
+    Observation one{reading, sources_[source].deviation[k], source,
+                    std::vector<double>(prior_.size())};
     const double floor = traced_.floor.watts.value;
-    one.value -= floor * seconds;
-    if (idle_) one.value -= (idle_->watts.value - floor) * idle;
+    one.value -= floor * seconds / unit;
+    if (idle_) one.value -= (idle_->watts.value - floor) * idle / unit;
     for (std::size_t j = 0; j < layout_.kinds(); ++j)
-      one.amounts[j] = to.amounts[j] - from.amounts[j];
-    one.amounts[layout_.floor()] = seconds;
-    one.amounts[layout_.idle()] = idle;
-    one.amounts[layout_.beside()] = to.overlapped - from.overlapped;
+      one.amounts[j] = (to.amounts[j] - from.amounts[j]) / unit;
+    one.amounts[layout_.floor()] = seconds / unit;
+    one.amounts[layout_.idle()] = idle / unit;
+    one.amounts[layout_.beside()] = (to.overlapped - from.overlapped) / unit;
     if (source == 0)
       one.amounts[layout_.start()] = 1;
     else
-      one.amounts[layout_.gain(source)] = joules;
+      one.amounts[layout_.gain(source)] = reading;
     return one;
   }
 
@@ -302,7 +426,7 @@ class Fitter {
   std::vector<Class> classes_;
   Layout layout_;
   std::optional<meter::StaticPower> idle_;
-  std::vector<Pieces> sources_;  // the counter first
+  std::vector<Readings> sources_;  // the counter first
   std::vector<Belief> prior_;
 };
 

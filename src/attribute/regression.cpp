@@ -99,6 +99,7 @@ Fit regress(std::span<const Observation> observations, std::span<const Belief> p
     freedom += std::max(0.0, free[s]);
     fit.misfit += 2 * number[s] * std::log(fit.scatter[s]);
   }
+  for (const Observation& one : observations) fit.misfit += 2 * std::log(std::max(one.deviation, 1e-12));
   const double quantile = meter::student_t(static_cast<std::size_t>(std::max(1.0, freedom)) + 1);
   for (Index j = 0; j < unknowns; ++j) {
     Belief& one = fit.unknowns[static_cast<std::size_t>(j)];

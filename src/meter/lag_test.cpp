@@ -60,9 +60,9 @@ TEST(Lag, IsNoneWhereTheCounterFollows) {
 TEST(Lag, IsTakenOffWhatWasRead) {
   Meter meter;
   const run::Block block = replays({500, 250, 600, 320}, 250, 1);
-  const auto power = [&](const Meter& meter) {
+  const auto power = [&](const Meter& with) {
     const run::Replay& third = block.replays[3];
-    return read(meter, block, third.begin + kSettle, third.end)->power().value;
+    return read(with, block, third.begin + kSettle, third.end)->power().value;
   };
   EXPECT_LT(power(meter), 0.95 * 600) << "what the lag still held back";
   meter.lag = lag(meter, block);

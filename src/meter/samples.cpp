@@ -6,9 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
-#include <limits>
-#include <numbers>
 
 #include "meter/sensor.h"
 
@@ -37,72 +34,96 @@ std::vector<News> news(const run::Series& series) {
   return all;
 }
 
-std::complex<double> vector_sum(const std::vector<News>& all, double period) {
-  std::complex<double> sum;
-  for (const News& one : all)
-    sum += std::polar(1.0, 2 * std::numbers::pi * std::remainder(one.middle() / period, 1.0));
-  return sum;
-}
-
 struct Lattice {
-  double period = 0, phase = 0, half_width = 0;  // ns
-  double point(double number) const { return phase + number * period; }
+  double period = 0, phase = 0;  // ns; a point of it near the middle of what was asked for
+  double half_width = 0;         // of that point
+  double drift = 0;              // half width of the period, relative
 };
 
-// By how much the lattice can be shifted with a point of it between each two polls; negative: by
-// how much the worst is missed.
-double room(const std::vector<News>& all, const std::vector<double>& number, double period,
-            double& middle) {
-  double low = -std::numeric_limits<double>::infinity(), high = -low;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    low = std::max(low, all[i].after - number[i] * period);
-    high = std::min(high, all[i].until - number[i] * period);
+struct Piece {
+  double low = 0, high = 0;
+};
+
+// Where the point of the lattice that is nearest `middle` may lie, so that there is one between
+// each two polls, to within what the sensor's timer wavers by: parts of one period around it.
+std::vector<Piece> possible(const std::vector<News>& all, double period, double middle) {
+  constexpr double kWavers = 5e5;
+  std::vector<Piece> pieces{{middle - period / 2, middle + period / 2}};
+  for (const News& one : all) {
+    // As many periods away that it begins within this one.
+    const double away = std::floor((one.after - middle) / period + 0.5) * period;
+    const double low = one.after - kWavers - away, high = one.until + kWavers - away;
+    std::vector<Piece> left;
+    for (const Piece& piece : pieces)
+      for (const double turn : {-period, 0.0, period}) {
+        const Piece both{std::max(piece.low, low + turn), std::min(piece.high, high + turn)};
+        if (both.low < both.high) left.push_back(both);
+      }
+    pieces = std::move(left);
+    if (pieces.empty()) break;
   }
-  middle = (low + high) / 2;
-  return high - low;
+  return pieces;
 }
 
-std::optional<Lattice> lattice(const run::Series& series, const std::vector<News>& all) {
+// All that are possible, those of neighbouring periods together. `middle`: ns since the first poll.
+std::vector<Lattice> lattices(const run::Series& series, const std::vector<News>& all,
+                              double middle) {
   const Property near = rhythm(series).period;
-  if (all.size() < kFewest || !near.identified()) return std::nullopt;
-  const double count = (all.back().until - all.front().after) / (1e9 * near.value);
-  // The period at which all phases agree best, then the one that leaves the lattice most room.
-  constexpr double kSteps = 8, kReach = 0.01;
-  double period = 1e9 * near.value, most = 0;
-  for (double ratio = 1 - kReach; ratio <= 1 + kReach; ratio += 1 / (kSteps * count))
-    if (const double here = std::norm(vector_sum(all, 1e9 * near.value * ratio)); here > most) {
-      most = here;
-      period = 1e9 * near.value * ratio;
+  if (all.size() < kFewest || !near.identified()) return {};
+  constexpr double kReach = 0.01;
+  constexpr double kSmear = 2.5e5;  // ns, of the farthest point
+  const double usual = 1e9 * near.value;
+  const double farthest = std::max(middle, all.back().until - middle) / usual;
+  const double step = kSmear / farthest / usual;
+  struct Found {
+    Piece phases, periods;
+  };
+  std::vector<Found> found;
+  for (double ratio = 1 - kReach; ratio <= 1 + kReach; ratio += step) {
+    const double period = usual * ratio;
+    for (Piece one : possible(all, period, middle)) {
+      if (found.empty() || period - found.back().periods.high > 3 * step * usual) {
+        found.push_back({one, {period, period}});
+        continue;
+      }
+      // The same point, or the next one.
+      Found& last = found.back();
+      const double away = std::round(
+          ((one.low + one.high) / 2 - (last.phases.low + last.phases.high) / 2) / period);
+      last.phases = {std::min(last.phases.low, one.low - away * period),
+                     std::max(last.phases.high, one.high - away * period)};
+      last.periods.high = period;
     }
-  const double phase = std::arg(vector_sum(all, period)) / (2 * std::numbers::pi) * period;
-  std::vector<double> number;
-  for (const News& one : all) number.push_back(std::round((one.middle() - phase) / period));
-  Lattice found;
-  double low = period * (1 - 0.5 / count), high = period * (1 + 0.5 / count);
-  double middle = 0;
-  for (int i = 0; i < 50; ++i) {  // the room is concave in the period
-    const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-    (room(all, number, a, middle) < room(all, number, b, middle) ? low : high) =
-        room(all, number, a, middle) < room(all, number, b, middle) ? a : b;
   }
-  found.period = (low + high) / 2;
-  const double left = room(all, number, found.period, found.phase);
-  found.half_width = std::abs(left) / 2;
-  if (1e-9 * found.half_width > kMostDoubt) return std::nullopt;
-  return found;
+  std::vector<Lattice> result;
+  for (const auto& [phases, periods] : found)
+    if (phases.high - phases.low <= 2e9 * kMostDoubt)
+      result.push_back({(periods.low + periods.high) / 2, (phases.low + phases.high) / 2,
+                        (phases.high - phases.low) / 2,
+                        (periods.high / periods.low - 1 + step) / 2});
+  return result;
 }
 
 std::optional<PowerSamples> polled(const run::Series& series, Nanoseconds begin, Nanoseconds end) {
+  constexpr Nanoseconds kMargin = 250'000'000;  // the longest period and poll
   const std::vector<News> all = news(series);
-  const auto found = lattice(series, all);
-  if (!found) return std::nullopt;
-  PowerSamples samples{series.source, {}, {}, std::llround(found->half_width), std::nullopt};
+  const auto since = [&](Nanoseconds time) {
+    return static_cast<double>(time - series.time.front());
+  };
+  const auto found = lattices(series, all, since(begin + (end - begin) / 2));
+  if (found.empty()) return std::nullopt;
+  PowerSamples samples;
+  samples.source = series.source;
+  for (const Lattice& one : found)
+    samples.stamps.push_back({{}, std::llround(one.half_width), one.drift});
   for (const News& one : all) {
-    const double number = std::round((one.middle() - found->phase) / found->period);
-    const Nanoseconds at = series.time.front() + std::llround(found->point(number));
-    if (at <= begin || at > end) continue;
-    samples.end.push_back(at);
+    if (one.after < since(begin + kMargin) || one.until > since(end - kMargin)) continue;
     samples.watts.push_back(one.watts);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const double number = std::round((one.middle() - found[i].phase) / found[i].period);
+      samples.stamps[i].end.push_back(series.time.front() +
+                                      std::llround(found[i].phase + number * found[i].period));
+    }
   }
   return samples;
 }
@@ -111,10 +132,13 @@ std::optional<PowerSamples> polled(const run::Series& series, Nanoseconds begin,
 std::optional<PowerSamples> stamped(const run::Series& series, Nanoseconds begin, Nanoseconds end) {
   const Property period = rhythm(series).period;
   if (!period.identified()) return std::nullopt;
-  PowerSamples samples{series.source, {}, {}, 0, period.value};
+  PowerSamples samples;
+  samples.source = series.source;
+  samples.window = period.value;
+  samples.stamps.resize(1);
   for (std::size_t i = 0; i < series.time.size(); ++i)
     if (series.time[i] > begin && series.time[i] <= end) {
-      samples.end.push_back(series.time[i]);
+      samples.stamps.front().end.push_back(series.time[i]);
       samples.watts.push_back(unit(series.source) * static_cast<double>(series.value[i]));
     }
   return samples;
@@ -132,7 +156,7 @@ std::vector<PowerSamples> power_samples(const Meter& meter, const run::Block& bl
     std::optional<PowerSamples> found;
     if (series.source == run::Source::nvml_power_samples) found = stamped(series, begin, end);
     if (series.source == run::Source::nvml_power_instant) found = polled(series, begin, end);
-    if (found && found->end.size() >= kFewest) all.push_back(std::move(*found));
+    if (found && found->watts.size() >= kFewest) all.push_back(std::move(*found));
   }
   return all;
 }

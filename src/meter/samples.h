@@ -9,13 +9,19 @@
 
 namespace joulediff::meter {
 
-// Readings of one source. Each is a mean over a window that ends at `end`; of one that the sampler
-// polls, all ends are off by the same, up to `half_width`.
+// When readings were made: the ends of their windows. All are off by the same, up to `half_width`
+// in the middle of what was asked for and by `drift` (relative) of the time from there.
+struct Stamps {
+  std::vector<Nanoseconds> end;
+  Nanoseconds half_width = 0;
+  double drift = 0;
+};
+
+// Readings of one source, each a mean over a window.
 struct PowerSamples {
   run::Source source = run::Source::nvml_power_instant;
-  std::vector<Nanoseconds> end;
   std::vector<double> watts;
-  Nanoseconds half_width = 0;
+  std::vector<Stamps> stamps;    // of all readings; several where it may be one or another
   std::optional<double> window;  // seconds; none: the source does not say
 };
 

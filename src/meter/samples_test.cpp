@@ -39,15 +39,25 @@ TEST(Samples, OfAPolledFieldAreKnownToAMillisecond) {
     const Scene scene(30, 0.5, 0.15, seed);
     const auto found = power_samples({}, scene.block, 0, scene.block.end);
     ASSERT_EQ(found.size(), 1u) << seed;
-    ASSERT_GT(found[0].end.size(), 250u);
     EXPECT_FALSE(found[0].window) << "the field does not say over how long it means";
-    for (std::size_t i = 0; i < found[0].end.size(); ++i) {
-      const auto number = static_cast<std::size_t>(std::llround(found[0].watts[i] * 1e3)) - 100'001;
-      EXPECT_NEAR(1e-6 * static_cast<double>(found[0].end[i] - scene.made[number]), 0,
-                  1.5 + 1e-6 * static_cast<double>(found[0].half_width))
-          << seed;
+    ASSERT_GT(found[0].watts.size(), 250u);
+    // Of those that are possible one is right.
+    bool right = false;
+    for (const Stamps& stamps : found[0].stamps) {
+      ASSERT_EQ(stamps.end.size(), found[0].watts.size());
+      double worst = 0;
+      for (std::size_t i = 0; i < stamps.end.size(); ++i) {
+        const auto made =
+            scene.made[static_cast<std::size_t>(std::llround(found[0].watts[i] * 1e3)) - 100'001];
+        const double from_middle = static_cast<double>(stamps.end[i] - scene.block.end / 2);
+        const double known =
+            static_cast<double>(stamps.half_width) + stamps.drift * std::abs(from_middle);
+        worst = std::max(worst, std::abs(static_cast<double>(stamps.end[i] - made)) - known);
+      }
+      right = right || worst < 1.1e6;
+      EXPECT_LT(stamps.half_width, 10 * kMs) << seed;
     }
-    EXPECT_LT(found[0].half_width, 2 * kMs) << seed;
+    EXPECT_TRUE(right) << seed;
   }
 }
 
@@ -75,8 +85,9 @@ TEST(Samples, OfTheRingAreStampedByTheDriver) {
   block.series.push_back(ring);
   const auto found = power_samples({}, block, kMs * 1000, kMs * 3000);
   ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].end.size(), 100u);
-  EXPECT_EQ(found[0].half_width, 0);
+  ASSERT_EQ(found[0].stamps.size(), 1u);
+  EXPECT_EQ(found[0].stamps[0].end.size(), 100u);
+  EXPECT_EQ(found[0].stamps[0].half_width, 0);
   EXPECT_NEAR(found[0].window.value_or(0), 0.02, 1e-4);
   Meter other;
   other.channels = {"another board"};

@@ -182,7 +182,6 @@ void by_regression(const simulate::Recording& recording, Outcome& outcome) {
           Energy::around(Joules(joules[op]), Joules(half_width[op]), Standing::estimated);
       answer = judge(energy, truth.gain * truth.operators[op].dynamic);
     }
-    if (getenv("JDDBG")) fprintf(stderr, "      %s %s truth %.4g got %.4g +- %.3g err %.1f%% %s\n", recording.run.signatures[op].text.c_str(), answer.refused ? "refused" : "ANSWERED", truth.gain * truth.operators[op].dynamic, joules[op], half_width[op], 100 * (joules[op] / (truth.gain * truth.operators[op].dynamic) - 1), std::abs(joules[op] - truth.gain * truth.operators[op].dynamic) > half_width[op] ? "MISS" : "");  // DBG
     outcome.answers[kFitted].push_back(answer);
   }
 }
@@ -199,7 +198,6 @@ Outcome play(std::uint64_t seed, bool strange) {
   };
   if (std::ranges::any_of(recording.history.states, has_reason))
     outcome.traits.push_back("power cap");
-  if (getenv("JDDBG")) { fprintf(stderr, "SEED %llu ramp %.2f ms static %.0f W room %.0f W step %.2f ms busy %.2f s %.1f leak %.4f :", (unsigned long long)seed, 1e3*draw.board.ramp, draw.board.static_watts, draw.board.cap_watts-draw.board.static_watts, 1e3*recording.truth.step, recording.truth.busy/recording.truth.step, draw.program.seconds, draw.board.leakage); for (auto& t : outcome.traits) fprintf(stderr, " %s,", t.c_str()); fprintf(stderr, "\n"); }  // DBG
   by_attribute(recording, outcome);
   by_regression(recording, outcome);
   by_hand(recording, outcome);
@@ -297,8 +295,9 @@ void print_causes(const std::vector<Outcome>& outcomes) {
 }
 
 // Whether all targets are met; says of each.
-bool print_targets(const Summary& replay) {
+bool print_targets(const Summary& replay, const Summary& regression) {
   bool met = true;
+  fmt::print("replay:\n");
   const auto target = [&](std::string_view what, double value, std::string_view wanted, bool good) {
     met = met && good;
     fmt::print("{} {}: {:.1f} % (wanted: {})\n", good ? "yes" : "NO ", what, 100 * value, wanted);
@@ -309,6 +308,16 @@ bool print_targets(const Summary& replay) {
          replay.coverage() >= 0.93 && replay.coverage() <= 0.97);
   target("median half width", replay.half_width, "at most 4 %", replay.half_width <= 0.04);
   target("refused", replay.refusals(), "at most 15 %", replay.refusals() <= 0.15);
+  fmt::print("regression, which answers {:.1f} % of the questions:\n",
+             100 * (1 - regression.refusals()));
+  target("median error", regression.median, "at most 8 %", regression.median <= 0.08);
+  target("95th percentile", regression.high, "at most 15 %", regression.high <= 0.15);
+  // Of so few answers the share itself is uncertain: two standard deviations of it.
+  const double spread =
+      2 * std::sqrt(0.95 * 0.05 / static_cast<double>(std::max<std::size_t>(1, regression.intervals)));
+  target("intervals that hold the truth", regression.coverage(),
+         fmt::format("93 to 97 %, give or take {:.1f}", 100 * spread),
+         regression.coverage() >= 0.93 - spread && regression.coverage() <= 0.97 + spread);
   return met;
 }
 
@@ -349,5 +358,5 @@ int main(int argc, char** argv) {
     result.add(cells("  strange sensors", summary(outcomes, way, strange)));
   }
   fmt::print("{}\n", result.text());
-  return print_targets(summary(outcomes, kReplay, all)) ? 0 : 1;
+  return print_targets(summary(outcomes, kReplay, all), summary(outcomes, kFitted, all)) ? 0 : 1;
 }

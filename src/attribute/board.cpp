@@ -283,8 +283,9 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
                     replays.refused));
   view.units =
       units_of(run, block, replays, recognition, spent.usage, *reading, still, diagnostics);
-  estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent}, view.units,
-           diagnostics);
+  estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent,
+            reading->seconds().value / steps},
+           view.units, diagnostics);
   for (Usage& usage : spent.usage)
     usage = {usage.calls / steps, usage.seconds / steps, usage.share / steps,
              usage.overlapped / steps};

@@ -1,5 +1,7 @@
 #include "attribute/caches.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "attribute/floor.h"
@@ -77,6 +79,14 @@ TEST(Floor, RisesWithTheTemperature) {
   EXPECT_NEAR(floor.at(65).value, 124.8, 1e-9);
   EXPECT_NEAR(floor.at(65).half_width, 4.8, 1e-9);
   EXPECT_NEAR(floor.power_at(65).half_width.value, std::hypot(4.8, 1), 1e-9);
+}
+
+TEST(Floor, GoesWithTheVoltageOfTheClock) {
+  const Floor floor({Watts(120), Watts(1), "spinning kernel"}, std::nullopt, 1980);
+  EXPECT_EQ(floor.at({}, 1980).value, 120);
+  EXPECT_NEAR(floor.at({}, 1500).value, 120 * std::pow(1500. / 1980, 0.375), 1e-9);
+  EXPECT_GT(floor.at({}, 1500).half_width, 10) << "it may as well not have changed";
+  EXPECT_EQ(floor.at({}, std::nullopt).value, 120);
 }
 
 TEST(Floor, IsTakenAsItIsWhereNoTemperatureIsKnown) {

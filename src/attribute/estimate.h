@@ -26,6 +26,7 @@ struct Traced {
   const meter::Reading& reading;  // of the trace
   const meter::StaticPower& floor;
   const Timeline& spent;  // over the reading
+  double step = 0;        // seconds
 };
 
 // Fills in the units that ran and are not known.

@@ -308,17 +308,20 @@ bool print_targets(const Summary& replay, const Summary& regression) {
          replay.coverage() >= 0.93 && replay.coverage() <= 0.97);
   target("median half width", replay.half_width, "at most 4 %", replay.half_width <= 0.04);
   target("refused", replay.refusals(), "at most 15 %", replay.refusals() <= 0.15);
+  // Told, and not yet a part of the verdict (bench/README.md).
+  const bool replay_met = met;
   fmt::print("regression, which answers {:.1f} % of the questions:\n",
              100 * (1 - regression.refusals()));
   target("median error", regression.median, "at most 8 %", regression.median <= 0.08);
   target("95th percentile", regression.high, "at most 15 %", regression.high <= 0.15);
   // Of so few answers the share itself is uncertain: two standard deviations of it.
   const double spread =
-      2 * std::sqrt(0.95 * 0.05 / static_cast<double>(std::max<std::size_t>(1, regression.intervals)));
+      2 *
+      std::sqrt(0.95 * 0.05 / static_cast<double>(std::max<std::size_t>(1, regression.intervals)));
   target("intervals that hold the truth", regression.coverage(),
          fmt::format("93 to 97 %, give or take {:.1f}", 100 * spread),
          regression.coverage() >= 0.93 - spread && regression.coverage() <= 0.97 + spread);
-  return met;
+  return replay_met;
 }
 
 }  // namespace

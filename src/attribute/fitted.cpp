@@ -34,7 +34,7 @@ namespace {
 constexpr std::size_t kMostClasses = 60;
 // An operator is told apart where its interval is at most this part of its joules, and at most this
 // part of what it was believed to be beforehand.
-constexpr double kTold = 0.2, kNarrower = 0.5;
+constexpr double kTold = 0.15, kNarrower = 0.5;
 // What is found of the sensors (response, shift, weights) is taken as known by the intervals of the
 // last fit: they held the truth 90 % of the time on simulated programs (seeds from 100000), and are
 // widened by this.

@@ -32,8 +32,7 @@ TEST(Ledger, WithoutReplayTheOperatorsAreEstimated) {
     const OperatorCost& cost = result->operators[i];
     EXPECT_TRUE(cost.known);
     const double joules = program.loads[i].joules();
-    if (joules > 0)
-      EXPECT_GE(cost.dynamic.standing, Standing::estimated) << program.loads[i].name;
+    if (joules > 0) EXPECT_GE(cost.dynamic.standing, Standing::estimated) << program.loads[i].name;
     holds += cost.dynamic.low.value <= joules && joules <= cost.dynamic.high.value;
   }
   EXPECT_GE(holds, 0.9 * static_cast<double>(program.loads.size()));

@@ -12,7 +12,9 @@
 #include "attribute/floor.h"
 #include "attribute/ledger.h"
 #include "attribute/replay.h"
+#include "attribute/slowdown.h"
 #include "meter/calibrate.h"
+#include "meter/lag.h"
 #include "meter/window.h"
 
 namespace joulediff::attribute {
@@ -29,8 +31,9 @@ double hypot(std::initializer_list<double> errors) {
   return std::sqrt(squares);
 }
 
-// Of the board while its static power was measured.
-std::optional<double> floor_temperature(const run::Block& block, const meter::Meter& meter) {
+// Static power with the state of the board while it was measured.
+Floor floor_of(const run::Block& block, const meter::Meter& meter,
+               const meter::StaticPower& measured) {
   std::vector<meter::Reading> readings;
   for (const auto kind : {run::ReplayKind::static_power, run::ReplayKind::idle}) {
     for (const meter::Window& window : meter::floor_windows(block, kind))
@@ -38,7 +41,8 @@ std::optional<double> floor_temperature(const run::Block& block, const meter::Me
         readings.push_back(*reading);
     if (!readings.empty()) break;
   }
-  return mean_over(block, kTemperature, readings);
+  return {measured, mean_over(block, kTemperature, readings),
+          mean_over(block, run::Source::nvml_sm_clock, readings)};
 }
 
 // Without a static or idle window: between nothing and the lowest power that the block ever saw.
@@ -81,16 +85,42 @@ Caches::Extra colder(const run::Block& block, const Execution& warm, const Execu
   const auto state = [&](const Execution& one, run::Source source) {
     return mean_over(block, source, one.readings);
   };
-  const Floor::Watts still = floor.at(state(warm, kTemperature)),
-                     then = floor.at(state(cold, kTemperature));
   const auto from = state(cold, run::Source::nvml_sm_clock),
              to = state(warm, run::Source::nvml_sm_clock);
+  const Floor::Watts still = floor.at(state(warm, kTemperature), to),
+                     then = floor.at(state(cold, kTemperature), from);
   const ClockScaling::Factor factor =
       from && to ? scaling.factor(*from, *to) : ClockScaling::Factor();
   const double joules = above(cold, then);
   return {std::max(0.0, factor.value * joules - above(warm, still)),
           hypot({factor.value * error_above(cold, then), factor.half_width * joules,
                  error_above(warm, still)})};
+}
+
+// Of each operator that was replayed at the clock of the trace.
+std::vector<std::optional<Timing>> timings(const run::Run& run, const run::Block& block,
+                                           const Replayed& replays, const Recognition& recognition,
+                                           const std::vector<Usage>& usage,
+                                           std::optional<double> trace_clock) {
+  constexpr double kSameClock = 0.01;
+  std::vector<double> kernels(run.operators.size()), calls = kernels;
+  for (std::size_t i = 0; i < recognition.op.size(); ++i)
+    if (recognition.op[i].valid()) {
+      kernels[recognition.op[i].index()] += 1;
+      calls[recognition.op[i].index()] += recognition.calls[i];
+    }
+  std::vector<std::optional<Timing>> result(run.operators.size());
+  for (std::size_t i = 0; i < result.size(); ++i) {
+    const run::SignatureId signature = run.operators[i].signature;
+    if (usage[i].calls <= 0 || calls[i] <= 0 || !signature.valid()) continue;
+    const auto& one = replays.by_signature[signature.index()];
+    if (!one) continue;
+    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one->readings);
+    if (clock && trace_clock && std::abs(*clock / *trace_clock - 1) >= kSameClock) continue;
+    result[i] =
+        Timing{usage[i].seconds / usage[i].calls, one->seconds.value, kernels[i] / calls[i]};
+  }
+  return result;
 }
 
 std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
@@ -101,6 +131,8 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
   const Caches caches(run);
   const ClockScaling scaling(block, replays, Watts(floor.at(std::nullopt).value));
   const auto trace_clock = mean_over(block, run::Source::nvml_sm_clock, {trace});
+  // At another clock the time tells nothing of caches.
+  const auto slower = slowdowns(timings(run, block, replays, recognition, usage, trace_clock));
   double worst_clock = 0;
   for (std::size_t i = 0; i < units.size(); ++i) {
     const run::SignatureId signature = run.operators[i].signature;
@@ -109,22 +141,18 @@ std::vector<UnitCost> units_of(const run::Run& run, const run::Block& block,
     const Execution& one = *replays.by_signature[signature.index()];
     UnitCost& unit = units[i];
     unit.known = true;
-    const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings));
+    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
+    const Floor::Watts still = floor.at(mean_over(block, kTemperature, one.readings), clock);
     unit.joules = above(one, still);
     unit.static_seconds = one.seconds.value;
     unit.group = signature.index();
     unit.standing = one.energy.standing;
-    // At another clock the time tells nothing of caches.
-    const auto clock = mean_over(block, run::Source::nvml_sm_clock, one.readings);
-    const bool same_clock = !clock || !trace_clock || std::abs(*clock / *trace_clock - 1) < 0.01;
-    const double slower =
-        same_clock ? usage[i].seconds / usage[i].calls / one.seconds.value - 1 : 0;
     unit.half_width = hypot({error_above(one, still), kOperands * unit.joules});
     const Caches::Extra cold =
         replays.cold[signature.index()]
             ? caches.between(run::OperatorId(i),
                              colder(block, one, *replays.cold[signature.index()], floor, scaling))
-            : caches.extra(run::OperatorId(i), unit.joules, slower);
+            : caches.extra(run::OperatorId(i), unit.joules, slower[i]);
     unit.joules += cold.joules;
     unit.common = cold.half_width;  // caches are cold for all, or for none
     if (!clock || !trace_clock) continue;
@@ -222,8 +250,10 @@ double count_steps(const DeviceShare& share, const meter::Reading& reading) {
 }  // namespace
 
 std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& share,
-                                    const meter::Meter& meter, Diagnostics& diagnostics) {
+                                    const meter::Meter& board_meter, Diagnostics& diagnostics) {
   const run::Block& block = share.block;
+  meter::Meter meter = board_meter;
+  meter.lag = meter::lag(board_meter, block);
   const run::KernelSeries& trace = *share.trace;
   const Recognition& recognition = share.recognition;
   Nanoseconds trace_end = 0;
@@ -272,8 +302,9 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
                     "to be below {:.0f} W, and the intervals say so",
                     2 * measured->watts.value));
   }
-  const Floor still(*measured, floor_temperature(block, meter));
-  view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}));
+  const Floor still = floor_of(block, meter, *measured);
+  view.static_power = still.power_at(mean_over(block, kTemperature, {*reading}),
+                                     mean_over(block, run::Source::nvml_sm_clock, {*reading}));
 
   Timeline spent = timeline(run, trace, recognition, reading->begin, reading->end);
   const Replayed replays =
@@ -285,8 +316,9 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
                     replays.refused));
   view.units =
       units_of(run, block, replays, recognition, spent.usage, *reading, still, diagnostics);
-  estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent}, view.units,
-           diagnostics);
+  estimate({run, block, trace, recognition, meter, *reading, view.static_power, spent,
+            reading->seconds().value / steps},
+           view.units, diagnostics);
   for (Usage& usage : spent.usage)
     usage = {usage.calls / steps, usage.seconds / steps, usage.share / steps,
              usage.overlapped / steps};
@@ -309,6 +341,11 @@ std::optional<BlockView> view_board(const run::Run& run, const DeviceShare& shar
   if (block.dropped_kernels > 0 && !told)
     add(diagnostics, Severity::warning, "record.dropped_kernels",
         fmt::format("the device's buffers lost {} kernel records", block.dropped_kernels));
+  if (meter.lag > 0)
+    add(diagnostics, Severity::note, "attribute.lag",
+        fmt::format("the {} follows the load with a time constant of {:.0f} ms: what it had not "
+                    "counted yet is added",
+                    meter.name, 1e3 * meter.lag));
   warn_of_limits(block, *reading, replays, diagnostics);
   warn_of_sensors(block, meter, *reading, view.step.step, diagnostics);
   warn_of_drift(block, meter, *reading, diagnostics);

@@ -5,8 +5,10 @@
 // the program. Where the operator's own bytes do not fit into the cache, its replay was cold, too.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "attribute/slowdown.h"
 #include "run/model.h"
 
 namespace joulediff::attribute {
@@ -19,9 +21,9 @@ class Caches {
     double joules = 0;  // on top of the replayed ones, for one call in the program
     double half_width = 0;
   };
-  // `warm_joules`: dynamic, of one execution in replay. `slower`: by how much it takes longer in
-  // the program, relative; waiting for HBM costs time, too. Below 0 it tells nothing.
-  Extra extra(run::OperatorId op, double warm_joules, double slower) const;
+  // `warm_joules`: dynamic, of one execution in replay. `slower`: in the program, where its times
+  // tell.
+  Extra extra(run::OperatorId op, double warm_joules, const std::optional<Slowdown>& slower) const;
   // Where a replay with cold operands says what they cost on top of the warm one: that part of it
   // of which the operands are cold in the program. The interval spans both where the reuse distance
   // does not tell: it is not known, or within a factor of two of what the cache holds.

@@ -1,5 +1,7 @@
 #include "attribute/caches.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "attribute/floor.h"
@@ -29,7 +31,9 @@ struct Chain {
     op.outputs = {tensor(made)};
     run.operators.push_back(op);
   }
-  double extra(std::size_t op) const { return Caches(run).extra(run::OperatorId(op), 1, 0).joules; }
+  double extra(std::size_t op) const {
+    return Caches(run).extra(run::OperatorId(op), 1, {}).joules;
+  }
 };
 
 constexpr double kPerMegabyte = 60e-12 * 1e6;
@@ -57,11 +61,15 @@ TEST(Caches, WithoutTensorsTheTimeTells) {
   run::Run run;
   run.operators.resize(1);
   const Caches caches(run);
-  const auto still = caches.extra(run::OperatorId(0), 2, -0.3),
-             slow = caches.extra(run::OperatorId(0), 2, 0.04);
-  EXPECT_GT(still.half_width, still.joules) << "it may be warm";
+  const auto unknown = caches.extra(run::OperatorId(0), 2, std::nullopt),
+             same = caches.extra(run::OperatorId(0), 2, Slowdown{0, 0.002}),
+             slow = caches.extra(run::OperatorId(0), 2, Slowdown{0.04, 0.002});
+  EXPECT_GT(unknown.half_width, unknown.joules) << "it may be warm";
+  EXPECT_EQ(same.joules, 0);
+  EXPECT_NEAR(same.half_width, 2 * 1.5 * 0.002, 1e-12);
   EXPECT_NEAR(slow.joules, 2 * 1.5 * 0.04, 1e-12);
-  EXPECT_EQ(caches.extra(run::OperatorId(0), -1, 1).joules, 0);
+  EXPECT_GT(slow.half_width, 2 * 0.5 * 0.04) << "up to twice as much as the time";
+  EXPECT_EQ(caches.extra(run::OperatorId(0), -1, Slowdown{1, 0}).joules, 0);
 }
 
 TEST(Floor, RisesWithTheTemperature) {
@@ -71,6 +79,14 @@ TEST(Floor, RisesWithTheTemperature) {
   EXPECT_NEAR(floor.at(65).value, 124.8, 1e-9);
   EXPECT_NEAR(floor.at(65).half_width, 4.8, 1e-9);
   EXPECT_NEAR(floor.power_at(65).half_width.value, std::hypot(4.8, 1), 1e-9);
+}
+
+TEST(Floor, GoesWithTheVoltageOfTheClock) {
+  const Floor floor({Watts(120), Watts(1), "spinning kernel"}, std::nullopt, 1980);
+  EXPECT_EQ(floor.at({}, 1980).value, 120);
+  EXPECT_NEAR(floor.at({}, 1500).value, 120 * std::pow(1500. / 1980, 0.375), 1e-9);
+  EXPECT_GT(floor.at({}, 1500).half_width, 10) << "it may as well not have changed";
+  EXPECT_EQ(floor.at({}, std::nullopt).value, 120);
 }
 
 TEST(Floor, IsTakenAsItIsWhereNoTemperatureIsKnown) {

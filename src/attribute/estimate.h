@@ -2,8 +2,8 @@
 //
 // Where replays cover most of the time, the rest draws what the replayed ones do, by its time.
 // Where they do not (a program that nobody attended, a recording without replay), the trace's own
-// windows tell how the board's power goes with what runs (`regression.h`): then the ledger's
-// operators have seen the total, `unattributed` is what the fit left, and a note says so.
+// readings tell how the board's power goes with what runs (`fitted.h`): then the ledger's operators
+// have seen the total, `unattributed` is what the fit left, and a note says so.
 #pragma once
 
 #include <vector>
@@ -26,6 +26,7 @@ struct Traced {
   const meter::Reading& reading;  // of the trace
   const meter::StaticPower& floor;
   const Timeline& spent;  // over the reading
+  double step = 0;        // seconds
 };
 
 // Fills in the units that ran and are not known.

@@ -1,31 +1,39 @@
-// Watts of what nobody replayed, from how the board's power goes with what runs.
+// Joules of what nobody replayed, from how the board's power goes with what runs.
 //
-// Joules of a window above the floor = sum over classes of watts x seconds in it + error: a linear
-// regression over windows in which the classes have different shares of the time. Watts are at
-// least 0, and what they are believed to be beforehand (the prior, normal) keeps apart what the
-// windows cannot: where all windows have the same mixture, as they do when many short steps fit
-// into each, the answer is the prior, and that it is so is told.
+// Each reading is a sum over unknowns of (how much of it is in the reading) x (its joules) + error:
+// a linear regression. Unknowns that are energies are at least 0. What each is believed to be
+// beforehand (the prior, normal) keeps apart what the readings cannot: where all of them have the
+// same mixture, the answer is the prior, and that it is so is told. Readings of one source whose
+// residuals scatter more or less than they were said to count for less or more, all alike.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
 namespace joulediff::attribute {
 
-struct PowerWindow {
-  double joules = 0;
-  double half_width = 0;        // 95 %
-  std::vector<double> seconds;  // by class
+struct Observation {
+  double value = 0;
+  double deviation = 1;  // as it is said; relative to others of its source it is taken as it stands
+  std::size_t source = 0;
+  std::vector<double> amounts;  // by unknown
 };
 
-struct ClassPower {
-  double watts = 0;
+struct Belief {
+  double value = 0;
   double half_width = 0;  // 95 %
-  bool told = false;      // by the windows rather than by the prior
+  bool may_be_negative = false;
 };
 
-// `prior`: watts and half width of each class beforehand. One answer for each.
-std::vector<ClassPower> regress(std::span<const PowerWindow> windows,
-                                std::span<const ClassPower> prior);
+struct Fit {
+  std::vector<Belief> unknowns;  // afterwards
+  std::vector<double> scatter;   // by source: residuals in units of what was said
+  double misfit = 0;             // the less the likelier: -2 log likelihood, but for a constant
+};
+
+// `sources`: their number.
+Fit regress(std::span<const Observation> observations, std::span<const Belief> prior,
+            std::size_t sources);
 
 }  // namespace joulediff::attribute

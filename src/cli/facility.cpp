@@ -16,7 +16,7 @@
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "facility/study.h"
-#include "meter/idle.h"
+#include "meter/meter.h"
 #include "meter/spread.h"
 #include "run/run_file.h"
 

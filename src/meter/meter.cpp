@@ -6,7 +6,6 @@
 #include <string_view>
 #include <utility>
 
-#include "meter/idle.h"
 #include "meter/spread.h"
 #include "meter/window.h"
 

@@ -27,6 +27,7 @@ struct Meter {
   run::Source source = run::Source::nvml_energy;  // the series that it reads
   std::vector<std::string> channels{};            // those added up; empty: all of the source
   std::optional<Alignment> alignment{};  // of an outside meter: by `delay` its readings are late
+  double lag = 0;  // seconds: the time constant by which it follows the load (meter/lag.h)
 };
 
 // Watts of one busy core, of which the host model is made where nothing measures the host. Server
@@ -98,6 +99,9 @@ struct StaticPower {
   std::string origin;  // "spinning kernel", "idle with context"
 };
 std::optional<StaticPower> static_power(const Meter& meter, const run::Block& block);
+
+// What a device draws while it waits for work: from the idle window alone.
+std::optional<StaticPower> idle_power(const Meter& meter, const run::Block& block);
 
 // The origins of static power.
 constexpr const char* kSpinning = "spinning kernel";

@@ -5,9 +5,9 @@
 // the error is the power times the uncertainty of both ends, the same for a short and a long
 // window; that is why windows are cut at ticks, never at the instants that were asked for. Counters
 // also fail: they stand still, fall back to 0 when a driver restarts, return 0 when a read fails,
-// or leap when permission arrives, or break off, which the sampler states by another series. Each
-// of these ends a stretch; the longest one is used, and where it is too short the answer is none,
-// never 0.
+// or leap when permission arrives, or break off, which the sampler states by another series, or
+// stand still and forget what was drawn meanwhile. Each of these ends a stretch; the longest one is
+// used, and where it is too short the answer is none, never 0.
 //
 // Of several channels (boards, packages) the sum is read at the ticks of the first: the others are
 // taken between their own ticks, and a stretch lasts as long as one of each.
@@ -18,15 +18,11 @@
 #include <utility>
 
 #include "meter/meter.h"
+#include "meter/spread.h"
+#include "meter/stretch.h"
 
 namespace joulediff::meter {
 namespace {
-
-struct Tick {
-  Nanoseconds time = 0;
-  double joules = 0;
-  double uncertainty = 0;  // seconds, half width
-};
 
 // How a source counts.
 struct Scale {
@@ -87,7 +83,42 @@ Scale scale(const run::Series& series, std::size_t first, std::size_t last) {
   return {1e-3, 1e-3, 10'000'000, true};
 }
 
-using Stretch = std::vector<Tick>;
+double watts(const Tick& from, const Tick& to) {
+  return (to.joules - from.joules) / to_seconds(to.time - from.time).value;
+}
+
+// Whether a counter stood still before tick `i` and forgot what was drawn meanwhile: a long
+// interval with less power than on either side of it. One that caught up has as much as they do.
+bool forgot(const Stretch& ticks, std::size_t i, double usual) {
+  constexpr double kLong = 2.5, kLess = 0.7;
+  constexpr std::size_t kBeside = 3;  // intervals
+  if (static_cast<double>(ticks[i].time - ticks[i - 1].time) <= kLong * usual) return false;
+  std::optional<double> least;
+  if (i > 1) least = watts(ticks[i - 1 - std::min(kBeside, i - 1)], ticks[i - 1]);
+  if (i + 1 < ticks.size()) {
+    const double after = watts(ticks[i], ticks[std::min(i + kBeside, ticks.size() - 1)]);
+    least = std::min(least.value_or(after), after);
+  }
+  return least && watts(ticks[i - 1], ticks[i]) < kLess * *least;
+}
+
+// The ticks without a break, divided where the counter forgot.
+void divide(Stretch ticks, std::vector<Stretch>& stretches) {
+  constexpr std::size_t kFewest = 5;
+  std::vector<double> intervals;
+  for (std::size_t i = 1; i < ticks.size(); ++i)
+    intervals.push_back(static_cast<double>(ticks[i].time - ticks[i - 1].time));
+  if (intervals.size() >= kFewest) {
+    const double usual = median(intervals);
+    for (std::size_t i = ticks.size() - 1; i > 0; --i)
+      if (forgot(ticks, i, usual)) {
+        const auto at = ticks.begin() + static_cast<std::ptrdiff_t>(i);
+        stretches.emplace_back(at, ticks.end());
+        ticks.erase(at, ticks.end());
+      }
+  }
+  stretches.push_back(std::move(ticks));
+}
 
 // The stretches of one series inside [begin, end].
 void add_stretches(const run::Series& series, Nanoseconds begin, Nanoseconds end,
@@ -101,7 +132,11 @@ void add_stretches(const run::Series& series, Nanoseconds begin, Nanoseconds end
 
   Stretch current;
   const auto close = [&] {
-    if (!current.empty()) stretches.push_back(std::exchange(current, {}));
+    if (current.empty()) return;
+    if (unit.steps)
+      divide(std::exchange(current, {}), stretches);
+    else
+      stretches.push_back(std::exchange(current, {}));
   };
   // A counter's value at the begin may have ticked before it: look at the reading before.
   std::optional<std::int64_t> previous;
@@ -244,6 +279,23 @@ std::vector<Stretch> added(const std::vector<Stretch>& sum, const std::vector<St
   return result;
 }
 
+// Of a counter that follows the load late, the joules that it had not counted yet at a tick are its
+// lag times the power it had come to: a first-order response holds back just that.
+double held_back(const Meter& meter, const run::Block& block, const Tick& tick) {
+  constexpr Nanoseconds kAround = 250'000'000;
+  const auto all = stretches(meter, block, tick.time - kAround, tick.time + kAround);
+  for (const Stretch& one : all) {
+    const auto here = std::ranges::find(one, tick.time, &Tick::time);
+    if (here == one.end() || one.size() < 2) continue;
+    const auto before = here == one.begin() ? here : here - 1;
+    const auto after = here + 1 == one.end() ? here : here + 1;
+    return meter.lag * watts(*before, *after);
+  }
+  return 0;
+}
+
+}  // namespace
+
 std::vector<Stretch> stretches(const Meter& meter, const run::Block& block, Nanoseconds begin,
                                Nanoseconds end) {
   const std::vector<std::string> channels = channels_of(meter, block);
@@ -259,6 +311,8 @@ const Stretch* longest(const std::vector<Stretch>& all) {
   const auto found = std::ranges::max_element(all, {}, &Stretch::size);
   return found == all.end() ? nullptr : &*found;
 }
+
+namespace {
 
 double resolution(const Meter& meter, const run::Block& block, Nanoseconds begin, Nanoseconds end) {
   double squares = 0;
@@ -299,8 +353,9 @@ std::optional<Reading> read(const Meter& meter, const run::Block& block, Nanosec
   const Tick& first = best->front();
   const Tick& last = best->back();
   if (last.time <= first.time) return std::nullopt;
-  const double joules = last.joules - first.joules;
-  const double watts = joules / to_seconds(last.time - first.time).value;
+  const double watts = meter::watts(first, last);
+  double joules = last.joules - first.joules;
+  if (meter.lag > 0) joules += held_back(meter, block, last) - held_back(meter, block, first);
   const double half_width = kBothEnds * watts * std::hypot(first.uncertainty, last.uncertainty) +
                             resolution(meter, block, first.time, last.time);
   return Reading{first.time, last.time,

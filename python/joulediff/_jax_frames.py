@@ -50,13 +50,18 @@ def _segments(traceback):
     return segments
 
 
+def of_program(closed):
+    """Whether a jaxpr is of a function of the program ("step at /home/me/train.py:12"), not of JAX itself."""
+    info = getattr(closed.jaxpr.debug_info, "func_src_info", None) or ""
+    return _users(info.rpartition(" at ")[2].rpartition(":")[0])
+
+
 def frames_of(places, call):
-    """places: source infos, innermost first; call: the frames of the call of the computation."""
+    """places: (source info, of_program), innermost first; call: the frames of the computation's call."""
     frames = []
-    for i, info in enumerate(places):
+    for info, users in places:
         first, *others = _segments(info.traceback)
-        if not first and i == len(places) - 1:  # of a function that JAX put in line
-            first = next((s for s in others if s), [])
-            first = [f for f in first if f not in call]
+        if not first and users:  # JAX's own functions are put in line, as if traced by themselves
+            first = [f for f in next((s for s in others if s), []) if f not in call]
         frames += first
     return (*frames, *call)[:_DEEPEST]

@@ -99,7 +99,7 @@ def kernels(text):
     def inside(names, into):
         for name in names:
             for instruction in computations.get(name, ()):
-                if instruction.own is not None and instruction.opcode not in _FREE - {"bitcast"}:
+                if instruction.own is not None and instruction.opcode not in _FREE:
                     into.add(instruction.own)
                 inside(instruction.called, into)
         return into

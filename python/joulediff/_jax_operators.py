@@ -120,8 +120,9 @@ class Call:
         if id(value) not in self._seen:
             self._seen.add(id(value))
             self._kept.append(value)
-            if value.base is not None and id(value.base) not in self._seen:
-                value.alone()  # it shows what is inside an operator, in no memory
+            inside = value.base is not None and id(value.base) not in self._seen
+            if inside or (value.base is not None and self._groups(value.maker)):
+                value.alone()  # it shows what is in no memory, or a kernel has moved it
             self._observe(value)
 
     def _groups(self, record):

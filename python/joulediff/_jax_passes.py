@@ -17,7 +17,8 @@ from joulediff._stacks import Stacks
 
 _plans = {}  # id of a jaxpr -> (the jaxpr, Plan)
 _pieces = {}  # signature -> compiled operator
-_SECONDS_LEAST = 1e-7
+_names = {}  # of the values pass's operators, by index
+_TIMED_SECONDS = 5e-3
 
 
 def forget():
@@ -158,6 +159,8 @@ class Values(Pass):
 
     def end(self):
         super().end()
+        _names.clear()
+        _names.update((i, o.name) for i, o in self._operations.items())
         if self._observe.unreadable:
             self.recorder.diagnostic("warning", "unreadable_tensors",
                                      f"{self._observe.unreadable} tensors had no values that we can read")
@@ -177,13 +180,34 @@ class Operation:
         self.name, self.facts = name, facts
 
 
+class Piece:
+    """An operator compiled by itself: what XLA makes of these equations alone, in a loop so that the host's
+    way into a computation is paid once. run(arrays, n) makes it n times and waits.
+    """
+
+    def __init__(self, compute, arrays):
+        blank = [jax.numpy.zeros(s.shape, s.dtype) for s in jax.eval_shape(compute, *arrays)]
+
+        def loop(n, *arrays):
+            def body(i, _):
+                _, *now = jax.lax.optimization_barrier((i, *arrays))  # not the same each time, for the compiler
+                return compute(*now)
+
+            return jax.lax.fori_loop(0, n, body, blank)
+
+        self._loop = jax.jit(loop)
+        self.run(arrays, 1)
+
+    def run(self, arrays, n):
+        jax.block_until_ready(self._loop(np.int32(n), *arrays))
+
+
 def piece(operator, signature):
-    """The operator compiled by itself: what XLA makes of these equations alone."""
-    if signature not in _pieces:
-        _pieces[signature] = jax.jit(operator.function())
-    compiled = _pieces[signature]
+    """(its Piece, its arrays)."""
     arrays = [v.array for v in operator.inputs]
-    return lambda: compiled(*arrays)
+    if signature not in _pieces:
+        _pieces[signature] = Piece(operator.function(), arrays)
+    return _pieces[signature], arrays
 
 
 def on_host():
@@ -210,7 +234,7 @@ class Order(Pass):
     def real(self, run):
         if on_host():
             return run()
-        self.recorder.operator_begin(self.step, self.count, b"jax.jit")
+        self.recorder.operator_begin(self.step, self.count, _names.get(self.count, "jax.jit").encode())
         try:
             result = run()
             jax.block_until_ready(result[0])
@@ -219,17 +243,18 @@ class Order(Pass):
             self.recorder.operator_end()
 
     def watch(self, operators, call):
+        first = operators[0].index if operators else 0
         for operator in operators:
             signature = operator.signature()
             moves = operator.replayable and not operator.view
             self.operators[operator.index] = operator.name, signature, moves
-            if not on_host() or not moves:
-                continue
-            run = piece(operator, signature)
-            jax.block_until_ready(run())
+            alone = piece(operator, signature) if on_host() and moves else None
+            if operator.index == first and not on_host():
+                continue  # its bracket was around them all
             self.recorder.operator_begin(self.step, operator.index, operator.name.encode())
             try:
-                jax.block_until_ready(run())
+                if alone is not None:
+                    alone[0].run(alone[1], 1)
             finally:
                 self.recorder.operator_end()
 
@@ -237,17 +262,18 @@ class Order(Pass):
 class Executions:
     """Runs an operator `n` times back to back and waits."""
 
-    def __init__(self, run):
-        self._run = run
-        jax.block_until_ready(run())
-        begin = time.monotonic()
-        self.run(3)
-        self.seconds = max(_SECONDS_LEAST, (time.monotonic() - begin) / 3)
+    def __init__(self, alone, arrays):
+        self._alone, self._arrays = alone, arrays
+        n, seconds = 1, 0.0
+        while seconds < _TIMED_SECONDS:  # the way into the computation does not count
+            n *= 4
+            begin = time.monotonic()
+            self.run(n)
+            seconds = time.monotonic() - begin
+        self.seconds = seconds / n
 
     def run(self, n):
-        for _ in range(n):
-            result = self._run()
-            jax.block_until_ready(result)
+        self._alone.run(self._arrays, n)
         return n
 
 
@@ -284,11 +310,14 @@ class Replay(Pass):
             signature = operator.signature()
             if signature in wanted and operator.replayable:
                 del wanted[signature]
-                self._measurements.guarded(self._measure, operator, signature)
+                try:
+                    self._measurements.guarded(self._measure, operator, signature)
+                except (RuntimeError, TypeError, ValueError) as error:  # no room, or no loop can be made of it
+                    self._measurements.not_replayed(signature, str(error))
                 wanted = self._measurements.wanted
 
     def _measure(self, operator, signature):
-        self._measurements.measure(signature, Executions(piece(operator, signature)))
+        self._measurements.measure(signature, Executions(*piece(operator, signature)))
 
 
 __all__ = ["Order", "Replay", "Values", "forget"]

@@ -39,10 +39,10 @@ class Plan:
         return self._members.get(number, frozenset())
 
     def owner_of(self, number):
-        """The group that makes the equation's value for others: the one named after it, else the last."""
+        """The group that makes the equation's value for others: the one named after it, else the first."""
         members = sorted(self.groups_of(number))
         named = [g for g in members if self.groups[g].own == number]
-        return (named or members or [None])[-1]
+        return (named[-1:] or members or [None])[0]
 
     def _read(self, kernels):
         by_equations = {}

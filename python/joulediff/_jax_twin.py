@@ -16,7 +16,7 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from joulediff import _abi
+from joulediff import _abi, _jax_frames
 
 MOST_RECORDS = 30_000  # of one call; loops that would make more are one operator
 CALLS = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr",
@@ -66,8 +66,8 @@ class Record:
     """An equation that was evaluated. inputs: a Value or a plain number each.
 
     scope: the iterations of the loops around it. places: the source infos that lead to it, innermost
-    first, each from the start of a function that was traced by itself. compute: None if it cannot be
-    run again.
+    first, each of a function that was traced by itself, and whether that is the program's. compute: None
+    if it cannot be run again.
     """
 
     position: int
@@ -170,6 +170,7 @@ class Twin:
         self._numbers, self._callbacks, self._keep = numbers, callbacks, keep
         self._on_read, self._on_made = on_read, on_made
         self._scope, self._places, self._stack = (), (), ()
+        self._users = True  # what is evaluated is of a function of the program, not of JAX itself
         self.records = 0
         self.opaque = []  # names of what was not entered because it is too long
 
@@ -227,14 +228,15 @@ class Twin:
             enter = self._call
         if enter is None:
             return self._leaf(equation, inputs)
-        places, stack = self._places, self._stack
+        places, stack, users = self._places, self._stack, self._users
         if name in _SEPARATE:
-            self._places = (info, *places)
+            self._places = ((info, users), *places)
+            self._users = _jax_frames.of_program(equation.params["jaxpr"])
         self._stack = (*stack, info.name_stack)
         try:
             return enter(equation, inputs)
         finally:
-            self._places, self._stack = places, stack
+            self._places, self._stack, self._users = places, stack, users
 
     def _call(self, equation, inputs):
         jaxpr = equation.params[CALLS[equation.primitive.name]]
@@ -294,9 +296,9 @@ class Twin:
         n, m = p["cond_nconsts"], p["body_nconsts"]
         test, body = closed(p["cond_jaxpr"]), closed(p["body_jaxpr"])
         carry, i = inputs[n + m:], 0
-        size = size(test) + size(body)
+        most = MOST_RECORDS - size(test) - size(body)
         while True:
-            if self.records + size > MOST_RECORDS:
+            if self.records > most:
                 return self._leaf(equation, [*inputs[:n + m], *carry], too_long=True)
             with self._iteration(equation, i):
                 [more] = self.run(test, [*inputs[:n], *carry])
@@ -312,7 +314,7 @@ class Twin:
 
     def _record(self, name, equation, params, inputs, compute, view=False):
         record = Record(self.records, name, self._number(equation), self._scope,
-                        (equation.source_info, *self._places), (*self._stack, equation.source_info.name_stack),
+                        ((equation.source_info, self._users), *self._places), (*self._stack, equation.source_info.name_stack),
                         params, inputs, compute, view)
         self.records += 1
         return record

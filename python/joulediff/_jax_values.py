@@ -85,9 +85,10 @@ class Observer:
         if code and math.prod(shape):
             self._recorder.observe(ctypes.byref(info), array.ctypes.data + value.offset * array.itemsize)
             return
-        self.unreadable += 0 if code else 1
-        info.fingerprint.count = math.prod(shape)
-        info.fingerprint.own[0], info.fingerprint.own[1] = value.id & 0xFFFFFFFF, ~value.id & 0xFFFFFFFF
+        if not code:  # unknown values equal no others
+            self.unreadable += 1
+            info.fingerprint.count = math.prod(shape)
+            info.fingerprint.own[0], info.fingerprint.own[1] = value.id & 0xFFFFFFFF, ~value.id & 0xFFFFFFFF
         self._recorder.tensor(ctypes.byref(info))
 
 
@@ -123,8 +124,8 @@ class Arrays:
 
 
 def facts_of(operator, stacks, call, forwards):
-    """The facts of an operator. call: the frames of the computation's call; forwards: {traceback: index}
-    of what the step has computed forward, to which this operator is added.
+    """The facts of an operator. call: the frames of the computation's call; forwards: {place: index} of
+    what the step has computed forward, to which this operator is added. What is transposed keeps its place.
     """
     root = operator.root
     scopes, backward = [], False
@@ -134,11 +135,12 @@ def facts_of(operator, stacks, call, forwards):
     facts = {"phase": "backward" if backward else "forward", "module": ".".join(scopes),
              "arguments": operator.arguments(), "signature": operator.signature(), "view": operator.view}
     frames = _jax_frames.frames_of(root.places, call)
-    if frames:
-        facts["stack"] = stacks.id_of_frames(frames)
-    traceback = root.places[0].traceback
-    if backward and traceback in forwards:
-        facts["forward"] = forwards[traceback]
-    elif not backward and traceback is not None:
-        forwards.setdefault(traceback, operator.index)
+    if not frames:
+        return facts
+    facts["stack"] = stack = stacks.id_of_frames(frames)
+    if not backward:
+        forwards.setdefault((stack, root.name), operator.index)
+        forwards.setdefault(stack, operator.index)
+    elif (forward := forwards.get((stack, root.name), forwards.get(stack))) is not None:
+        facts["forward"] = forward
     return facts

@@ -166,5 +166,5 @@ class Jitted:
             enter(args, kwargs)
         else:
             if not self._seen:
-                enter(args, kwargs)  # the warm-up
+                enter((), {})  # the warm-up, of a function that need not be the region
             self._seen[id(watched)] = watched

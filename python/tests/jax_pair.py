@@ -1,11 +1,15 @@
-"""The transformer of jax_programs.py in PyTorch, or in JAX: `jax_pair.py torch STEPS`."""
+"""The transformer of jax_programs.py in PyTorch, or in JAX: `jax_pair.py torch OUT.npy`.
 
+It writes what the first step gives and goes on until it is ended.
+"""
+
+import itertools
 import sys
 
 import numpy as np
 
 
-def run_torch(steps, weights, tokens, heads):
+def run_torch(path, weights, tokens, heads):
     import torch
 
     functional = torch.nn.functional
@@ -47,32 +51,33 @@ def run_torch(steps, weights, tokens, heads):
 
     model, ids = Model().eval(), torch.tensor(tokens)
     with torch.no_grad():
-        for _ in range(steps):
+        for i in itertools.count():
             out = model(ids)
-    return out.numpy()
+            if i == 0:
+                np.save(path, out.numpy())
 
 
-def run_jax(steps, weights, tokens):
+def run_jax(path, weights, tokens):
     import jax
     import jax.numpy as jnp
     from jax_programs import transformer
 
     model = jax.jit(transformer)
     params, ids = jax.tree.map(jnp.asarray, weights), jnp.asarray(tokens)
-    for _ in range(steps):
-        out = model(params, ids)
-    return np.asarray(out)
+    for i in itertools.count():
+        out = model(params, ids).block_until_ready()
+        if i == 0:
+            np.save(path, np.asarray(out))
 
 
 def main():
-    framework, steps, path = sys.argv[1:]
+    framework, path = sys.argv[1:]
     from jax_programs import HEADS, tokens, weights
 
     if framework == "torch":
-        out = run_torch(int(steps), weights(), tokens(), HEADS)
+        run_torch(path, weights(), tokens(), HEADS)
     else:
-        out = run_jax(int(steps), weights(), tokens())
-    np.save(path, out)
+        run_jax(path, weights(), tokens())
 
 
 if __name__ == "__main__":

@@ -140,7 +140,8 @@ def test_a_transformer_is_the_same_in_jax_and_in_pytorch(tmp_path, capsys):
         out, values = tmp_path / f"{framework}.jd", tmp_path / f"{framework}.npy"
         done = subprocess.run(
             [command, "record", "-o", out, "--passes", "values,order,trace", "--blocks", "1", "--steps", "3",
-             "--trace-seconds", "0", "--work", "token:32", "--quiet", "--", sys.executable, pair, framework, "12", values],
+             "--trace-seconds", "1", "--work", "token:32", "--quiet", "--stop", "--", sys.executable, pair, framework,
+             values],
             env=env, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
         sides.append((out, np.load(values)))

@@ -290,10 +290,12 @@ class Replay(Pass):
         self._measurements = Measurements(recorder, path, lambda: None)
 
     def begin(self):
-        wanted = {}
         if on_host():
             wanted = choose(self._operators, self.recorder.operator_seconds)
-        self._measurements.begin(wanted, [("joulediff.idle", Idle())])
+            self._measurements.begin(wanted, [("joulediff.idle", Idle())])
+        else:
+            self.recorder.diagnostic("note", "no_replay", "nothing is replayed: alone, an operator of a compiled "
+                                     "computation may be other kernels on a device")
         super().begin()
 
     def leave(self):

@@ -80,6 +80,9 @@ class _Many:
 
 
 def enter(args, kwargs):
+    state = _region.state
+    if state.taken or (state.recording is not None and not state.recording.active):
+        return
     _region.enter(*_inputs(args, kwargs), framework="jax")
 
 
@@ -106,13 +109,10 @@ class Jitted:
         self._replace(jax)
 
     def _replace(self, jax):
-        own = [jax]
-        own += [m for n in ("jax._src.api", "jax.experimental.pjit") if (m := sys.modules.get(n)) is not None]
-        for module in own[:1] + own[2:]:
-            for name in ("jit", "pjit"):
-                original = vars(module).get(name)
-                if callable(original):
-                    setattr(module, name, self._jit(original))
+        for module, name in ((jax, "jit"), (sys.modules.get("jax.experimental.pjit"), "pjit")):
+            original = getattr(module, name, None)
+            if callable(original):
+                setattr(module, name, self._jit(original))
 
     def _jit(self, original):
         @functools.wraps(original)

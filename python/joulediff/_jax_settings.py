@@ -16,7 +16,8 @@ _PLAIN = (bool, int, float, str)
 _NOT_OURS = ("cache_dir", "dump", "coordination", "log", "path")  # folders, and what computes nothing
 
 
-def _started():
+def started():
+    """Whether the program has made JAX look for its devices."""
     return bool(getattr(xla_bridge, "_backends", None))
 
 
@@ -29,7 +30,7 @@ def snapshot():
     # As torch calls it, so that a comparison knows how exact products are.
     precision = jax.config.jax_default_matmul_precision
     result["jax.float32_matmul_precision"] = _precision(precision)
-    if _started():
+    if started():
         result["jax.backend"] = jax.default_backend()
         result["jax.device_count"] = str(jax.local_device_count())
         result["jax.platform_version"] = jax.devices()[0].client.platform_version.split("\n")[0]
@@ -44,7 +45,7 @@ def _precision(setting):
              "TF32_TF32_F32": "high", "bfloat16": "medium", "BF16_BF16_F32": "medium", "bfloat16_3x": "high",
              "BF16_BF16_F32_X3": "high"}
     text = known.get(setting, str(setting))
-    if text != "default" or not _started():
+    if text != "default" or not started():
         return text
     # What the backend takes where nothing is asked for: float32 on a processor, TF32 on a GPU that has it.
     return {"cpu": "highest", "gpu": "high", "cuda": "high", "tpu": "medium"}.get(jax.default_backend(), text)
@@ -58,6 +59,6 @@ def versions():
 def manifest():
     """The `manifest` fact's fields that the framework knows."""
     result = {"framework": f"jax {jax.__version__}", "device": _host.processor()}
-    if _started() and jax.default_backend() != "cpu":
+    if started() and jax.default_backend() != "cpu":
         result["device"] = jax.devices()[0].device_kind
     return result

@@ -4,6 +4,7 @@ import contextlib
 
 import jax
 
+from joulediff import _jax_settings
 from joulediff._jax_passes import Order, Replay, Values
 from joulediff._jax_settings import manifest, snapshot, versions
 
@@ -12,6 +13,8 @@ OF_CONTEXT = ()
 
 def synchronize():
     """Waits for all that was launched: there is an array for it, or an effect."""
+    if not _jax_settings.started():
+        return
     jax.effects_barrier()
     for array in jax.live_arrays():
         with contextlib.suppress(RuntimeError):  # given away, or failed, which the program will hear of

@@ -294,7 +294,7 @@ class _OutermostModule:
 
     def _outermost(self, module, args, kwargs):
         """True when the region is found, and its class is watched."""
-        if state.explicit or state.taken:
+        if state.explicit or state.taken or state.framework == "jax":
             self._disarm()
             return False
         if _no_step():

@@ -55,7 +55,7 @@ class Operator:
         if len(self.records) == 1:
             found = parameters(self.records[0])
         else:
-            found["operators"] = [f"jax.{r.name}" for r in self.records]
+            found["operators"] = plain([f"jax.{r.name}" for r in self.records])
         if self.kernels:
             found["kernels"] = self.kernels
         return found

@@ -25,6 +25,7 @@ def forget():
     """After a recording: nothing of the program's is kept alive."""
     _plans.clear()
     _pieces.clear()
+    _names.clear()
 
 
 class Pass:

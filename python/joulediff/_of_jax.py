@@ -5,7 +5,7 @@ import contextlib
 import jax
 
 from joulediff import _jax_settings
-from joulediff._jax_passes import Order, Replay, Values
+from joulediff._jax_passes import Order, Replay, Values, forget
 from joulediff._jax_settings import manifest, snapshot, versions
 
 OF_CONTEXT = ()
@@ -36,5 +36,5 @@ def twin():
             "of several equations is what one kernel computes")
 
 
-__all__ = ["OF_CONTEXT", "Order", "Replay", "Values", "manifest", "profiler", "snapshot", "synchronize", "twin",
-           "versions"]
+__all__ = ["OF_CONTEXT", "Order", "Replay", "Values", "forget", "manifest", "profiler", "snapshot", "synchronize",
+           "twin", "versions"]

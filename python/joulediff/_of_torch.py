@@ -29,5 +29,9 @@ def twin():
     return "the program compiles: values and order come from the eager form of the same code"
 
 
-__all__ = ["OF_CONTEXT", "Order", "Replay", "Values", "manifest", "profiler", "snapshot", "synchronize", "twin",
-           "versions"]
+def forget():
+    """After a recording: nothing is kept."""
+
+
+__all__ = ["OF_CONTEXT", "Order", "Replay", "Values", "forget", "manifest", "profiler", "snapshot", "synchronize",
+           "twin", "versions"]

@@ -288,5 +288,6 @@ class Recording:
                     f"which the first values are kept: {', '.join(changed)}")
         self._recorder.flush()
         self.active = False
+        self._framework.forget()
         if not leaving:
             _launcher.done()

@@ -148,7 +148,7 @@ class Numbered:
         return self._numbers.get(id(equation))
 
     def _copy(self, jaxpr):
-        if isinstance(jaxpr, core.ClosedJaxpr):
+        if getattr(jaxpr, "jaxpr", jaxpr) is not jaxpr:  # before JAX 0.11 a closed one holds an open one
             return core.ClosedJaxpr(self._copy(jaxpr.jaxpr), jaxpr.consts)
         return jaxpr.replace(eqns=[self._equation(e) for e in jaxpr.eqns])
 

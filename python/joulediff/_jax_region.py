@@ -73,7 +73,7 @@ def _inputs(args, kwargs):
 class _Many:
     """Told as "arrays[200]"."""
 
-    dtype = "arrays"
+    shape, dtype = (), "arrays"
 
     def __init__(self, n):
         self.shape = (n,)

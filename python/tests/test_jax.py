@@ -327,3 +327,11 @@ def test_a_watched_function_is_the_function():
         step = _jax_region.Watched(jax.jit(lambda self, x: x + 1, static_argnums=0), called)
 
     assert same(Model().step(jnp.ones(2)), jnp.full(2, 2.0))
+
+
+def test_the_shapes_of_a_step_are_told_shortly():
+    from joulediff._inputs import text_of
+
+    params = {f"w{i}": jnp.ones((2, 3)) for i in range(20)}
+    args, kwargs = _jax_region._inputs((params, jnp.ones((4, 2), jnp.int32)), {"key": jax.random.key(0)})
+    assert text_of(args, kwargs) == "arrays[20], int32[4,2], key=key<fry>[]"

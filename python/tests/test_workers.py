@@ -110,7 +110,7 @@ def test_a_process_that_is_done_says_so_but_for_one_at_its_end(monkeypatch):
 
 def test_a_call_under_capture_is_no_step(monkeypatch):
     entered = []
-    monkeypatch.setattr(_region, "_start", lambda: entered.append(1))
+    monkeypatch.setattr(_region, "_start", lambda framework: entered.append(framework))
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     _region.enter()

@@ -109,7 +109,9 @@ class Pass:
         jax.effects_barrier()  # callbacks
         plan = self._plan(args, params, compiled)
         call = Call(plan, self.observe)
-        twin = _jax_twin.Twin(plan.numbers, dict(self._watching.results), call.on_read, call.on_made, self.keep)
+        given = list(outs) if _jax_twin.is_one(plan.jaxpr) else None
+        twin = _jax_twin.Twin(plan.numbers, dict(self._watching.results), call.on_read, call.on_made, self.keep,
+                              given)
         made = twin.run(plan.jaxpr, values)
         operators = call.finish(made)
         for i, operator in enumerate(operators):

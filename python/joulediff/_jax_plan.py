@@ -102,7 +102,8 @@ def readers(numbers):
         if name in _jax_twin.CALLS and _jax_twin.can_enter(equation):
             return walk(_jax_twin.closed(p[_jax_twin.CALLS[name]]), ins)
         if name == "scan":
-            n, m = p["num_consts"], p["num_consts"] + p["num_carry"]
+            n, carried = _jax_twin.scan_counts(equation)
+            m = n + carried
             carry = ins[n:m]
             for _ in range(2):
                 outs = walk(_jax_twin.closed(p["jaxpr"]), [*ins[:n], *carry, *[frozenset()] * (len(ins) - m)])

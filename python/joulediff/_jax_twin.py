@@ -199,7 +199,7 @@ class Twin:
 
     def _scan(self, equation, inputs):
         p = equation.params
-        length, consts, carries = p["length"], p["num_consts"], p["num_carry"]
+        length, (consts, carries) = p["length"], scan_counts(equation)
         body = closed(p["jaxpr"])
         if self.records + length * size(body) > MOST_RECORDS:
             return self._leaf(equation, inputs, too_long=True)
@@ -350,6 +350,15 @@ def _all_equations(closed):
         yield equation
         for jaxpr in inner(equation):
             yield from _all_equations(jaxpr)
+
+
+def scan_counts(equation):
+    """How many of a scan's operands are constants, and how many are carried."""
+    p = equation.params
+    if "num_consts" in p:
+        return p["num_consts"], p["num_carry"]
+    consts, carry, _ = p["ft_in"].update(equation.invars).unpack()  # since JAX 0.11
+    return len(list(consts)), len(list(carry))
 
 
 def is_one(closed):

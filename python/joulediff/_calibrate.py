@@ -321,7 +321,8 @@ def main(arguments=None):
 
 def run(recorder, torch, asked, before, end):
     """All pieces that are not made and for which there is time; what could not be is told."""
-    from joulediff._executions import Executions, Idle, Spin
+    from joulediff._executions import Executions, Spin
+    from joulediff._measure import Idle
 
     cuda = asked.device == "cuda"
     sizes = SIZES[asked.device]

@@ -8,7 +8,6 @@ that autograd gave the node is the last one given out when the forward operator 
 import contextlib
 import os
 import sys
-import sysconfig
 import threading
 
 import torch
@@ -17,6 +16,8 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
+from joulediff._stacks import Stacks
+
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _DISPATCH = tuple(_TORCH + name for name in (
@@ -24,23 +25,6 @@ _DISPATCH = tuple(_TORCH + name for name in (
     "_dynamo/eval_frame.py", "_dynamo/external_utils.py", "_library/"))
 _ENGINE = (_TORCH + "autograd/graph.py", _TORCH + "autograd/__init__.py")
 _DEEPEST = 128
-_STANDARD = os.path.join(sysconfig.get_paths()["stdlib"], "")
-_HERE = os.path.join(os.getcwd(), "")
-
-
-def portable(file):
-    """The file's name as it is on any machine.
-
-    site-packages/... for packages, lib/pythonX.Y/... for the standard library, relative to the folder
-    that the program was started in for what lies below it; as it is for all else.
-    """
-    for folder in ("site-packages", "dist-packages"):
-        package = file.rfind(f"/{folder}/")
-        if package >= 0:
-            return file[package + 1:]
-    if file.startswith(_STANDARD):
-        return f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/{file[len(_STANDARD):]}"
-    return file.removeprefix(_HERE)
 
 
 def call_path():
@@ -64,21 +48,6 @@ def inside_engine(path):
         if code.co_filename.startswith(_ENGINE):
             return path[:i]
     return path
-
-
-class Stacks:
-    """Each distinct call path, reported once as a `stack` fact and named by a number."""
-
-    def __init__(self, recorder):
-        self._recorder, self._ids = recorder, {}
-
-    def id_of(self, path):
-        if path not in self._ids:
-            self._ids[path] = len(self._ids)
-            frames = [[portable(code.co_filename), line, getattr(code, "co_qualname", code.co_name)]
-                      for code, line in path]
-            self._recorder.fact("stack", id=self._ids[path], frames=frames)
-        return self._ids[path]
 
 
 class Context:

@@ -156,16 +156,6 @@ class Spin:
         return n
 
 
-class Idle:
-    """A context and no work, in units of 1 ms."""
-
-    seconds = 1e-3
-
-    def run(self, n):
-        time.sleep(n * self.seconds)
-        return n
-
-
 def cache_bytes():
     """Of the current device's L2; 0: there is none that is known."""
     if not (torch.cuda.is_available() and torch.cuda.is_initialized()):

@@ -7,16 +7,9 @@ a diagnostic and leaves the program as it is.
 
 import contextlib
 import os
-import sys
 import time
 
-import torch
-
-from joulediff import _abi, _launcher, _settings
-from joulediff._mode import synchronize
-from joulediff._order import Order
-from joulediff._replay import Replay
-from joulediff._values import Values
+from joulediff import _abi, _host, _launcher
 
 _ALL = ("values", "order", "trace", "replay")
 _ORDER_STEPS = 3  # at least
@@ -24,11 +17,6 @@ _ORDER_MOST = 24  # while new shapes keep coming
 _ORDER_SECONDS = 20.0
 _ORDER_PATIENCE = 8  # known steps in a row, where shapes differ: a server takes many prompts, then decodes
 _SETTLE_STEPS = 2  # unrecorded, so that clocks and allocator settle before the trace
-
-
-# What holds in the region but not around it is no change.
-_OF_CONTEXT = ("torch.grad_enabled", "torch.is_inference_mode_enabled", "torch.autocast.cuda",
-               "torch.autocast.cuda.dtype", "torch.autocast.cpu", "torch.autocast.cpu.dtype")
 
 
 def _number(name, default):
@@ -87,7 +75,11 @@ def _order(ordered, seen, inputs, clock):
 class Recording:
     """step() at each start of a step; finish() after the last. `active` until the replay is over."""
 
-    def __init__(self, recorder, work=None):
+    def __init__(self, recorder, work=None, framework=None):
+        """framework: a module with what _of_torch has, which it is where none is given."""
+        if framework is None:
+            from joulediff import _of_torch as framework
+        self._framework = framework
         asked = os.environ.get("JOULEDIFF_PASSES") or ",".join(_ALL)
         self._recorder, self._work = recorder, work
         self._passes = [p.strip() for p in asked.split(",")]
@@ -152,7 +144,7 @@ class Recording:
         following = next(self._schedule, None)
         inside = following == self._pass == _abi.TRACE
         if not inside:
-            synchronize()
+            self._framework.synchronize()
         now = self._recorder.now()
         self._end_step(now)
         if following != self._pass:
@@ -177,7 +169,7 @@ class Recording:
             mode.begin_step(self._index, self._inputs == self._values_inputs)
         elif mode is not None:
             mode.begin()
-        synchronize()
+        self._framework.synchronize()
         self._begin = self._recorder.now()
 
     def _end_step(self, now):
@@ -192,26 +184,26 @@ class Recording:
 
     def _notice_profiler(self):
         """Kineto and we cannot both have the device's records."""
-        if torch.autograd.profiler._is_profiler_enabled and torch.cuda.is_initialized():
+        if profiler := self._framework.profiler():
             self._profiled = True
             self._recorder.diagnostic(
-                "warning", "other_subscriber", f"torch.profiler runs in step {self._index} and "
+                "warning", "other_subscriber", f"{profiler} runs in step {self._index} and "
                 "may take the device's records from us: kernels can be missing from there on; record "
                 "without it")
 
     def _enter_pass(self, following):
         if self._index < 0:
-            self._recorder.fact("process", **_settings.process())
+            self._recorder.fact("process", **_host.process())
         if following == _abi.VALUES:
             self._values_inputs = self._following
         if following != _abi.WARMUP and self._settings is None:
-            self._settings = _settings.snapshot()
+            self._settings = self._framework.snapshot()
             self._tell_facts()
-        make = {_abi.VALUES: lambda: Values(self._recorder, self.fail),
-                _abi.ORDER: lambda: Order(self._recorder, self.fail),
-                _abi.REPLAY: lambda: Replay(self._recorder, self.fail,
-                                            os.environ.get("JOULEDIFF_SOCKET"), self._operators,
-                                            self._traced)}
+        make = {_abi.VALUES: lambda: self._framework.Values(self._recorder, self.fail),
+                _abi.ORDER: lambda: self._framework.Order(self._recorder, self.fail),
+                _abi.REPLAY: lambda: self._framework.Replay(
+                    self._recorder, self.fail, os.environ.get("JOULEDIFF_SOCKET"), self._operators,
+                    self._traced)}
         self._mode = make[following]() if following in make else None
         if following in (_abi.ORDER, _abi.TRACE):
             self._recorder.kernels(following)
@@ -222,9 +214,8 @@ class Recording:
         if self._pass in (_abi.ORDER, _abi.TRACE):
             self._recorder.kernels(_abi.WARMUP)
         if self._pass == _abi.VALUES:
-            for model in mode.models[:1]:
-                for key, value in _settings.of_model(model).items():
-                    self._recorder.fact("setting", key=key, value=value)
+            for key, value in mode.settings().items():
+                self._recorder.fact("setting", key=key, value=value)
             self._values = {i: (o.name, o.facts["signature"])
                             for i, o in mode.operations().items()}
         if self._pass == _abi.ORDER:
@@ -256,18 +247,16 @@ class Recording:
     def _tell_facts(self):
         for key, value in sorted(self._settings.items()):
             self._recorder.fact("setting", key=key, value=value)
-        fields = _settings.manifest() | _settings.versions()
+        fields = self._framework.manifest() | self._framework.versions()
         if self._work:
             fields |= {"work_unit": self._work[0], "work_per_step": self._work[1]}
         self._recorder.fact("manifest", **fields)
-        dynamo = sys.modules.get("torch._dynamo.utils")
-        if dynamo is not None and dynamo.counters.get("frames"):
-            self._recorder.diagnostic("note", "eager_twin", "the program compiles: values and order "
-                                      "come from the eager form of the same code")
+        if twin := self._framework.twin():
+            self._recorder.diagnostic("note", "eager_twin", twin)
 
     def _finish(self, whole, wait, leaving):
         if wait:
-            synchronize()
+            self._framework.synchronize()
         if self._pass in (_abi.WARMUP, _abi.TRACE) and not whole:
             self._leave_pass()
         elif self._pass is not None:
@@ -295,14 +284,15 @@ class Recording:
 
     def _close(self, leaving=False):
         if self._settings is not None:
-            after = _settings.snapshot()
+            after = self._framework.snapshot()
             changed = sorted(k for k in after.keys() | self._settings.keys()
-                             if after.get(k) != self._settings.get(k) and k not in _OF_CONTEXT)
+                             if after.get(k) != self._settings.get(k) and k not in self._framework.OF_CONTEXT)
             if changed:
                 self._recorder.diagnostic(
                     "warning", "settings_changed", "the program changed settings while it was recorded, of "
                     f"which the first values are kept: {', '.join(changed)}")
         self._recorder.flush()
         self.active = False
+        self._framework.forget()
         if not leaving:
             _launcher.done()

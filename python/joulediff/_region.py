@@ -1,9 +1,10 @@
 """Finding the steps of a program without editing it.
 
 JOULEDIFF_REGION names a function or method as `module:qualname`; without it the region is the
-outermost torch.nn.Module that is called a second time. A step lasts from one start of the region to
-the next. Importing joulediff.torch switches the implicit region off, since such a program says itself
-where its steps are; steps() also ends a region that was named. Nothing here imports torch by itself.
+outermost torch.nn.Module that is called a second time, or in a program of JAX the outermost jitted function.
+A step lasts from one start of the region to the next. Importing joulediff.torch or joulediff.jax switches the
+implicit region off, since such a program says itself where its steps are; steps() also ends a region that was
+named. Nothing here imports a framework by itself.
 
 Each process records on its own, if it makes steps. A forked child starts afresh, whatever its parent
 was doing; what its parent had armed is armed in it, too.
@@ -12,6 +13,7 @@ was doing; what its parent had armed is armed in it, too.
 import atexit
 import contextlib
 import functools
+import importlib
 import importlib.util
 import inspect
 import os
@@ -25,8 +27,8 @@ class State:
     """What this process knows of its recording."""
 
     def __init__(self):
-        self.search = None  # for the implicit region
-        self.explicit = False  # the program imports joulediff.torch
+        self.searches = []  # for the implicit region, one for each framework
+        self.explicit = False  # the program imports joulediff.torch or joulediff.jax
         self.work = _work_of_environment()
         self.recorder = None
         self.forget()
@@ -34,6 +36,7 @@ class State:
     def forget(self):
         """As before the first step."""
         self.recording = None
+        self.framework = None  # the name of the one whose program is recorded
         self.taken = False  # steps() has the recording
         self.began = False
         self.thread = None  # the one whose calls of the region are its steps
@@ -74,7 +77,15 @@ def _watch_graphs(_module):
         _graphs.watch()
 
 
-def _start():
+def _module_of(framework):
+    """What the recording needs of the framework; torch where none was named and it is there."""
+    if framework is None:
+        framework = "jax" if "jax" in sys.modules and "torch" not in sys.modules else "torch"
+    state.framework = framework
+    return importlib.import_module(f"joulediff._of_{framework}")
+
+
+def _start(framework=None):
     """The Recording of this process, or None where nothing is to be recorded."""
     if not state.began:
         state.began = True
@@ -85,20 +96,39 @@ def _start():
 
                 state.recorder.kernels(_abi.WARMUP)  # the passes are made from here on
 
-                state.recording = Recording(state.recorder, state.work)
+                state.recording = Recording(state.recorder, state.work, _module_of(framework))
         except Exception as error:  # noqa: BLE001  the program goes on without us
             if state.recorder is not None:
                 state.recorder.failed(error)
     return state.recording
 
 
-def take_over():
+def steps(n, framework):
+    """The loop of joulediff.torch and joulediff.jax: 0, 1, ..., as often as the recorder needs."""
+    recording = take_over(framework)
+    done = 0
+    if recording is not None:
+        try:
+            while recording.active:
+                recording.step()
+                if not recording.active and done >= n:
+                    break
+                yield done
+                done += 1
+        finally:
+            recording.finish(whole=True)
+    while done < n:
+        yield done
+        done += 1
+
+
+def take_over(framework=None):
     """The recording for an explicit loop, once; a region that has begun is ended."""
     if state.taken:
         return None
     state.taken = True
     region_began = state.began
-    recording = _start()
+    recording = _start(framework)
     if recording is not None and region_began:
         state.recorder.diagnostic("warning", "region_and_steps",
                                   "the program's own steps() came after the region had begun")
@@ -107,14 +137,14 @@ def take_over():
     return recording
 
 
-def enter(args=(), kwargs=None):
+def enter(args=(), kwargs=None, framework=None):
     """A start of the region, which is called with these arguments."""
     here = threading.get_ident()
     if state.recording is None or state.recording.warming:
         state.thread = here  # a model tried out in one thread may serve in another
     if state.taken or state.thread != here or _no_step():  # the modes belong to one thread
         return
-    recording = _start()
+    recording = _start(framework)
     if recording is not None and recording.active:
         recording.step(_inputs.text_of(args, kwargs or {}))
 
@@ -158,8 +188,8 @@ def _after_fork_in_child():
     if state.recording is not None:
         state.recording.abandon()
     state.forget()
-    if state.search is not None:
-        state.search.forget()
+    for search in state.searches:
+        search.forget()
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)
@@ -171,11 +201,14 @@ def install():
     _finish_before_exit()
     _after_import("torch", _load)
     _after_import("torch", _watch_graphs)
+    _after_import("jax", _load)
     region = os.environ.get("JOULEDIFF_REGION", "")
     if not region:
         _after_import("torch", _search)
+        _after_import("jax", _watch_jit)
         return
     module, _, name = region.partition(":")
+    _after_import("jax", lambda jax: _watch_jit(jax, module, name))
     if module == "__main__":
         _watch_main(name)
     else:
@@ -183,8 +216,14 @@ def install():
 
 
 def _search(torch):
-    state.search = _OutermostModule(torch)
-    state.search.arm()
+    state.searches.append(_OutermostModule(torch))
+    state.searches[-1].arm()
+
+
+def _watch_jit(jax, module=None, name=None):
+    from joulediff import _jax_region
+
+    state.searches.append(_jax_region.Jitted(jax, module, name))
 
 
 def _wrap(owner, path):
@@ -195,6 +234,11 @@ def _wrap(owner, path):
             owner = getattr(owner, parent)
         function = vars(owner)[name] if name in vars(owner) else getattr(owner, name)
     except AttributeError:
+        return
+    if hasattr(function, "lower") and hasattr(function, "trace"):  # jitted by JAX
+        from joulediff import _jax_region
+
+        setattr(owner, name, _jax_region.region(function))
         return
     inner = function.__func__ if isinstance(function, staticmethod | classmethod) else function
     own = int(inspect.isclass(owner) and not isinstance(function, staticmethod))  # self is no input
@@ -261,7 +305,7 @@ class _OutermostModule:
 
     def _outermost(self, module, args, kwargs):
         """True when the region is found, and its class is watched."""
-        if state.explicit or state.taken:
+        if state.explicit or state.taken or state.framework == "jax":
             self._disarm()
             return False
         if _no_step():

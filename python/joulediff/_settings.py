@@ -4,14 +4,12 @@ Reading a switch must change nothing and say nothing: warnings are caught, and a
 read (another version, another platform) is left out.
 """
 
-import importlib.metadata
-import os
-import platform
-import sys
 import types
 import warnings
 
 import torch
+
+from joulediff import _host
 
 _CALLS = (
     "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
@@ -29,7 +27,6 @@ _MATMUL = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "fp32_precisi
 _ENVIRONMENT = ("CUDA_", "CUBLAS", "CUDNN_", "TORCH", "PYTORCH_", "OMP_", "MKL_", "NVIDIA_TF32",
                 "NCCL_", "ATEN_", "TRITON_", "KMP_", "GOMP_", "DNNL_", "ONEDNN_", "TF32_",
                 "TRANSFORMERS_", "HF_HUB_ENABLE", "PYTHONHASHSEED", "TOKENIZERS_PARALLELISM")
-_SECRET = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CUDA_INJECTION64_PATH", "PATH", "HOME", "DIR")
 _PACKAGES = ("torch", "triton", "transformers", "timm", "numpy", "accelerate", "diffusers",
              "flash_attn", "xformers", "vllm", "torchvision", "deepspeed", "bitsandbytes")
 _PLAIN = (bool, int, float, str)
@@ -82,21 +79,14 @@ def snapshot():
                 on = dtype = None
             result[f"torch.autocast.{device}"] = on
             result[f"torch.autocast.{device}.dtype"] = dtype
-    for name, value in os.environ.items():
-        if name.startswith(_ENVIRONMENT) and not any(word in name for word in _SECRET):
-            result[f"env.{name}"] = value
+    result.update(_host.environment(_ENVIRONMENT))
     result.update(versions())
     return {key: text for key, value in result.items() if (text := _text(value)) is not None}
 
 
 def versions():
     """{version.NAME: text} of the interpreter and of what is installed beside it."""
-    result = {"version.python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            result[f"version.{package}"] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    result = _host.versions(_PACKAGES)
     result["version.torch"] = torch.__version__
     if torch.version.cuda:
         result["version.cuda"] = torch.version.cuda
@@ -123,61 +113,9 @@ def of_model(module):
     return result
 
 
-_RANKS = {  # as torchrun, Open MPI, MPICH and Slurm say it
-    "rank": ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"),
-    "local_rank": ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"),
-    "world_size": ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"),
-}
-
-
-def process():
-    """The `process` fact: which process of the program this is, in words that are the same whenever the
-    program runs. Ranks that nobody told are left out.
-    """
-    result = {"pid": os.getpid(), "parent": os.getppid(), "host": platform.node(),
-              "argv": [str(word) for word in getattr(sys, "argv", [])],
-              "identity": _identity(), "started": _started()}
-    for launcher in zip(*_RANKS.values(), strict=True):
-        told = {key: os.environ.get(name, "") for key, name in zip(_RANKS, launcher, strict=True)}
-        if told["rank"].isdigit():
-            result.update((key, int(value)) for key, value in told.items() if value.isdigit())
-            break
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        result["rank"] = distributed.get_rank()
-        result["world_size"] = distributed.get_world_size()
-    return result
-
-
-def _identity():
-    """How multiprocessing counts: which of its parent's processes this is, after which its parent was."""
-    multiprocessing = sys.modules.get("multiprocessing.process")
-    current = multiprocessing.current_process() if multiprocessing is not None else None
-    return list(getattr(current, "_identity", ()))
-
-
-def _started():
-    """In ticks since boot; 0: unknown."""
-    try:
-        with open("/proc/self/stat", encoding="utf-8") as stat:
-            return int(stat.read().rpartition(")")[2].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _processor():
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            name = next(line.split(":", 1)[1].strip() for line in lines
-                        if line.startswith("model name"))
-    except (OSError, StopIteration):
-        name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
-
-
 def manifest():
     """The `manifest` fact's fields that the framework knows."""
-    result = {"framework": f"torch {torch.__version__}", "device": _processor()}
+    result = {"framework": f"torch {torch.__version__}", "device": _host.processor()}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
         result["device"] = properties.name

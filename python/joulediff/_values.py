@@ -16,7 +16,7 @@ import itertools
 
 import torch
 
-from joulediff import _abi, _fingerprint, _operator, _storages
+from joulediff import _abi, _fingerprint, _operator, _settings, _storages
 from joulediff._context import Context
 from joulediff._mode import OperatorMode
 
@@ -96,6 +96,10 @@ class Values(OperatorMode):
     def operations(self):
         """Every operator of the step, by index."""
         return self._operations
+
+    def settings(self):
+        """{key: value} of the first outermost module."""
+        return _settings.of_model(self.models[0]) if self.models else {}
 
     def _add_model(self, module):
         self.models.append(module)

@@ -17,21 +17,7 @@ def steps(n):
 
     A step lasts from one value to the next. Only the first loop of a process is recorded.
     """
-    recording = _region.take_over()
-    done = 0
-    if recording is not None:
-        try:
-            while recording.active:
-                recording.step()
-                if not recording.active and done >= n:
-                    break
-                yield done
-                done += 1
-        finally:
-            recording.finish(whole=True)
-    while done < n:
-        yield done
-        done += 1
+    return _region.steps(n, "torch")
 
 
 def work(unit, per_step):

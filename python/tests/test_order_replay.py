@@ -7,7 +7,7 @@ import types
 import pytest
 import torch
 
-from joulediff import _abi, _executions, _operator, _replay
+from joulediff import _abi, _executions, _measure, _operator
 from joulediff._mode import OperatorMode
 from joulediff._order import Order
 from joulediff._values import Values
@@ -117,8 +117,8 @@ def test_choose_takes_what_makes_up_the_time():
     operators = {0: ("a", "a()", True), 1: ("b", "b()", True), 2: ("b", "b()", True),
                  3: ("v", "v()", False), 4: ("c", "c()", True)}
     seconds = {0: 0.5, 1: 1.0, 2: 1.0, 3: 9.0, 4: 0.01}
-    assert _replay.choose(operators, seconds.get) == {"b()": 1, "a()": 0}
-    assert _replay.choose(operators, lambda _: -1.0) == {}
+    assert _measure.choose(operators, seconds.get) == {"b()": 1, "a()": 0}
+    assert _measure.choose(operators, lambda _: -1.0) == {}
 
 
 def test_clones_keep_layout_and_sharing():

@@ -5,7 +5,7 @@ import statistics
 import pytest
 import torch
 
-from joulediff import _executions, _replay
+from joulediff import _executions, _measure
 from test_recording import Launcher, run
 
 PROGRAM = """
@@ -114,14 +114,14 @@ class Says:
 
 @pytest.mark.parametrize("line", ["pace 3\n", "pace 3 0 5\n", "pace 3 5 0\n", "more\n", "more -1\n", "\n", "hello 1\n"])
 def test_an_answer_that_cannot_be_is_a_lost_launcher(line):
-    launcher = object.__new__(_replay.Launcher)
+    launcher = object.__new__(_measure.Launcher)
     launcher._lines = Says(line)
-    with pytest.raises(_replay.Lost):
+    with pytest.raises(_measure.Lost):
         launcher.more()
 
 
 def test_the_launchers_answers():
-    launcher = object.__new__(_replay.Launcher)
+    launcher = object.__new__(_measure.Launcher)
     for line, answer in (("more 7\n", (7, None)), ("pace 7 5 6\n", (7, (5, 6))), ("enough\n", (0, None))):
         launcher._lines = Says(line)
         assert launcher.more() == answer

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from joulediff import _abi, _fingerprint
-from joulediff._context import portable
+from joulediff._stacks import portable
 from recorder import record_values
 
 

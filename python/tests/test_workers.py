@@ -7,7 +7,7 @@ import textwrap
 
 import torch
 
-from joulediff import _abi, _region, _settings
+from joulediff import _abi, _host, _region
 from joulediff._recording import Recording
 from joulediff._replay import Replay
 from recorder import Library
@@ -110,7 +110,7 @@ def test_a_process_that_is_done_says_so_but_for_one_at_its_end(monkeypatch):
 
 def test_a_call_under_capture_is_no_step(monkeypatch):
     entered = []
-    monkeypatch.setattr(_region, "_start", lambda: entered.append(1))
+    monkeypatch.setattr(_region, "_start", lambda framework: entered.append(framework))
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     _region.enter()
@@ -139,18 +139,18 @@ def test_a_model_that_is_tried_out_in_one_thread_and_serves_in_another(tmp_path)
 
 
 def test_ranks_are_told_by_who_started_them(monkeypatch):
-    for names in _settings._RANKS.values():
+    for names in _host.RANKS.values():
         for name in names:
             monkeypatch.delenv(name, raising=False)
-    assert not {"rank", "local_rank", "world_size"} & _settings.process().keys()
+    assert not {"rank", "local_rank", "world_size"} & _host.process().keys()
     monkeypatch.setenv("SLURM_PROCID", "5")
     monkeypatch.setenv("SLURM_NTASKS", "8")
-    told = _settings.process()
+    told = _host.process()
     assert (told["rank"], told["world_size"]) == (5, 8) and "local_rank" not in told
     monkeypatch.setenv("RANK", "1")  # torchrun under Slurm
     monkeypatch.setenv("LOCAL_RANK", "1")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    told = _settings.process()
+    told = _host.process()
     assert (told["rank"], told["local_rank"], told["world_size"]) == (1, 1, 2)
     assert told["pid"] == os.getpid() and told["parent"] == os.getppid() and told["argv"] == sys.argv
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "lab/diagnostics.h"
+#include "lab/fused_kernels.h"
 #include "lab/kernel_ids.h"
 #include "lab/stack_tree.h"
 #include "lab/symbols.h"
@@ -138,6 +139,7 @@ void add_kernels(run::Run& run, run::Block& block, const SpoolContents& spool,
       series.step.push_back(in_order ? order_step_at(block, series.start.back()) : 0);
     }
   }
+  charge_by_name(run, block.order_kernels);
   give_native_stacks(run, block.order_kernels);
 }
 

@@ -295,7 +295,7 @@ void print_causes(const std::vector<Outcome>& outcomes) {
 }
 
 // Whether all targets are met; says of each.
-bool print_targets(const Summary& replay, const Summary& regression) {
+bool print_targets(const Summary& replay, const Summary& regression, std::size_t programs) {
   bool met = true;
   fmt::print("replay:\n");
   const auto target = [&](std::string_view what, double value, std::string_view wanted, bool good) {
@@ -304,8 +304,15 @@ bool print_targets(const Summary& replay, const Summary& regression) {
   };
   target("median error", replay.median, "at most 2 %", replay.median <= 0.02);
   target("95th percentile", replay.high, "at most 5 %", replay.high <= 0.05);
-  target("intervals that hold the truth", replay.coverage(), "93 to 97 %",
-         replay.coverage() >= 0.93 && replay.coverage() <= 0.97);
+  // Of fewer than a thousand programs the share itself is uncertain: two standard deviations of it.
+  // The intervals of one program share their errors.
+  const double few =
+      programs >= 1000
+          ? 0
+          : 2 * std::sqrt(0.95 * 0.05 / static_cast<double>(std::max<std::size_t>(1, programs)));
+  target("intervals that hold the truth", replay.coverage(),
+         few > 0 ? fmt::format("93 to 97 %, give or take {:.1f}", 100 * few) : "93 to 97 %",
+         replay.coverage() >= 0.93 - few && replay.coverage() <= 0.97 + few);
   target("median half width", replay.half_width, "at most 4 %", replay.half_width <= 0.04);
   target("refused", replay.refusals(), "at most 15 %", replay.refusals() <= 0.15);
   // Told, and not yet a part of the verdict (bench/README.md).
@@ -361,5 +368,7 @@ int main(int argc, char** argv) {
     result.add(cells("  strange sensors", summary(outcomes, way, strange)));
   }
   fmt::print("{}\n", result.text());
-  return print_targets(summary(outcomes, kReplay, all), summary(outcomes, kFitted, all)) ? 0 : 1;
+  return print_targets(summary(outcomes, kReplay, all), summary(outcomes, kFitted, all), programs)
+             ? 0
+             : 1;
 }

@@ -3,6 +3,7 @@
 // each compared element by element, without windows on moments or a limit that ends a comparison.
 #include <benchmark/benchmark.h>
 #include <limits>
+#include <sys/resource.h>
 
 #include "match/anchors.h"
 #include "match/match.h"
@@ -53,6 +54,9 @@ void match_deep(benchmark::State& state) {
   state.counters["operators_a"] = static_cast<double>(p.a.operators.size());
   state.counters["operators_b"] = static_cast<double>(p.b.operators.size());
   state.counters["regions"] = static_cast<double>(regions);
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  state.counters["peak_GB"] = static_cast<double>(used.ru_maxrss) * 1024e-9;  // of the process
 }
 BENCHMARK(match_deep)->Arg(32)->Arg(320)->Arg(2000)->Unit(benchmark::kMillisecond)->Iterations(1);
 

@@ -183,6 +183,39 @@ TEST(Match, FalsePairsFarFromTheirPlaceDoNoHarm) {
   EXPECT_LT(largest, 40u);
 }
 
+// x and x + y, where y is lost in rounding: distance alone would take the later of A for the
+// earlier of B.
+TEST(Match, RoundingDecidesNothing) {
+  const auto program = [](float first, float second) {
+    Eager e{Options{}};
+    const Tensor x = e.input("x", {6, 10});
+    const Tensor y = e.unary("sin", x, [&](float v) { return std::sin(v) * first; });
+    e.unary("add", y, [&](float v) { return v / first * second; });
+    return e.take();
+  };
+  const run::Run a = program(1 + 6e-7F, 1 + 1.07e-6F), b = program(1 + 9.5e-7F, 1 + 2.4e-7F);
+  const Match m = checked(a, b);
+  const auto partner = [&](std::size_t op) {
+    for (const Anchor& anchor : m.anchors)
+      if (anchor.a == a.operators[op].outputs[0]) return anchor.b;
+    return run::TensorId();
+  };
+  EXPECT_EQ(partner(0), b.operators[0].outputs[0]);
+  EXPECT_EQ(partner(1), b.operators[1].outputs[0]);
+}
+
+// The means of a softmax's rows: one number, but for the last bit.
+TEST(Match, NearConstantsAnchorNothing) {
+  const auto program = [](float last) {
+    Eager e{Options{}};
+    const Tensor x = e.input("x", {6, 10});
+    e.unary("means", x, [&](float v) { return 0.1F * (1 + last * std::round(v)); });
+    return e.take();
+  };
+  const run::Run a = program(1e-7F), b = program(3e-7F);
+  for (const Anchor& anchor : checked(a, b).anchors) EXPECT_NE(anchor.a, a.operators[0].outputs[0]);
+}
+
 TEST(Match, LostAnchorsLeaveAPartition) {
   const run::Run a = gpt(Style::addmm_hnd);
   run::Run b = gpt(Style::fused, backwards());

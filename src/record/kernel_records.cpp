@@ -94,8 +94,8 @@ void KernelRecords::settle(const Callers::Calls& calls) {
   if (!found.empty())
     output_.append(spool::Type::correlation, {reinterpret_cast<const char*>(found.data()),
                                               found.size() * sizeof(spool::Correlation)});
+  if (joins_ && !kernel_ns_.empty()) operators_.kernels_were_recorded();
   kernel_ns_ = {};
-  if (joins_) operators_.kernels_were_recorded();
   if (dropped_ > 0) {
     spool::Packer packer;
     output_.append(spool::Type::dropped, packer.put(dropped_).bytes());

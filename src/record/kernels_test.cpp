@@ -90,6 +90,22 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
   EXPECT_THAT(r.kernel_names(), testing::Contains(testing::Pair(0, "add(float*, int)")));
 }
 
+// A program that stays on the processor where a libcupti is at hand: its operators' times are the
+// host's, and 0 would say that they take none.
+TEST(Kernels, ThatThereAreNoneOfLeaveTheHostsTimes) {
+  const auto r = recorded(
+      [] {
+        JD_REQUIRE(jd_kernels(JD_ORDER) == 1);
+        jd_operator_begin(2, 0, "op");
+        usleep(1000);
+        jd_operator_end();
+        jd_kernels(JD_WARMUP);
+        JD_REQUIRE(jd_operator_seconds(0) > 0.5e-3);
+      },
+      kFake);
+  EXPECT_EQ(r.status, 0) << r.err;
+}
+
 // A libcupti that serves nobody with callbacks: kernels are recorded, and what is unknown is said.
 TEST(Kernels, HaveNoOperatorsWhereNobodyTellsOfCalls) {
   const auto r = recorded(

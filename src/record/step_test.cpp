@@ -304,9 +304,9 @@ TEST(Replay, MeasuresEachOperatorForAsLongAsTheLauncherAsks) {
   EXPECT_THAT(r.facts("diagnostic"), testing::Not(testing::Contains(HasSubstr("not_replayed"))));
 }
 
-TEST(Replay, GoesOnWithoutALauncherThatDies) {
-  LauncherDouble launcher({"replay 3"});
-  const auto r = recorded(
+// An engine that makes all its passes.
+Recorded with_launcher(const LauncherDouble& launcher) {
+  return recorded(
       [] {
         Engine engine;
         while (jd_recording() != 0) {
@@ -316,6 +316,11 @@ TEST(Replay, GoesOnWithoutALauncherThatDies) {
         }
       },
       {{"JOULEDIFF_STEPS", "1"}, {"JOULEDIFF_SOCKET", launcher.path()}});
+}
+
+TEST(Replay, GoesOnWithoutALauncherThatDies) {
+  LauncherDouble launcher({"replay 3"});
+  const auto r = with_launcher(launcher);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("record.launcher_lost")));
   EXPECT_THAT(r.payloads(Type::step), SizeIs(9));
@@ -324,16 +329,7 @@ TEST(Replay, GoesOnWithoutALauncherThatDies) {
 TEST(Replay, BelievesNoAnswerThatIsNone) {
   for (const char* answer : {"replay 3x", "replay ", "replay -1", "replay 99999999999999999999"}) {
     LauncherDouble launcher({answer, "enough", "enough", "enough", "enough"});
-    const auto r = recorded(
-        [] {
-          Engine engine;
-          while (jd_recording() != 0) {
-            jd_step_begin(nullptr);
-            engine.step();
-            jd_step_end();
-          }
-        },
-        {{"JOULEDIFF_STEPS", "1"}, {"JOULEDIFF_SOCKET", launcher.path()}});
+    const auto r = with_launcher(launcher);
     EXPECT_EQ(r.status, 0) << r.err;
     EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("record.launcher_lost")))
         << answer;

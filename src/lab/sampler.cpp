@@ -240,13 +240,14 @@ void Sampler::read_board(const device::Board& board, Shared& shared, const std::
   ForeignLoad others;
   std::optional<device::ProcessTree> tree;
   const auto users = [&] {
-    const pid_t root = shared.root;
+    const auto processes = board.processes();
+    const pid_t root = shared.root;  // read after them: a program may begin between the two
     if (root == 0) {
-      if (!tree) others.before(board.processes());
+      if (!tree) others.before(processes);
       return true;
     }
     if (!tree) tree.emplace(root);
-    others.during(board.processes(), [&](pid_t pid) { return tree->contains(pid); }, process_name);
+    others.during(processes, [&](pid_t pid) { return tree->contains(pid); }, process_name);
     return true;
   };
 

@@ -141,9 +141,10 @@ TEST_F(FaultyMeters, HungNvml) {
   fake("HANG", 2);
   Sampler sampler(meters);
   EXPECT_TRUE(has(sampler, Source::nvml_energy, kFirst, 3)) << "the other board goes on";
-  const auto gathered = sampler.stop(20 * kMillisecond);
+  const auto gathered = sampler.stop();
   EXPECT_TRUE(says(gathered.diagnostics, "record.meter_hung"));
-  EXPECT_THAT(gathered.diagnostics.back().message, HasSubstr(kSecondBoard));
+  EXPECT_THAT(gathered.diagnostics,
+              testing::Contains(testing::Field(&Diagnostic::message, HasSubstr(kSecondBoard))));
   for (const run::Series& series : gathered.series) EXPECT_NE(series.channel, kSecondBoard);
 }
 

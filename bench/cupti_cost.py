@@ -17,10 +17,11 @@ import paired
 import recorded
 
 KERNEL, CONCURRENT_KERNEL, DRIVER, RUNTIME = 3, 10, 4, 5
-COPIES = (1, 22, 2)
+SET, COPIES = 2, (1, 22)
 WAYS = {
     "concurrent": (CONCURRENT_KERNEL,),
     "with copies": (CONCURRENT_KERNEL, *COPIES),
+    "with sets": (CONCURRENT_KERNEL, *COPIES, SET),
     "serialised": (KERNEL,),
     "with calls": (CONCURRENT_KERNEL, RUNTIME, DRIVER),
     "with callbacks": (CONCURRENT_KERNEL,),

@@ -38,6 +38,7 @@ class Recogniser {
     for (const Template& one : templates_.steps)
       for (const run::OperatorId op : one.op)
         if (op.valid()) result_.launches[op.index()] = true;
+    for (const run::OperatorId op : templates_.untraced) result_.launches[op.index()] = true;
     for (const run::Step& step : block.steps)
       if (step.pass == run::Pass::trace) steps_.push_back({step.begin, step.inputs});
     std::ranges::sort(steps_, {}, &TraceStep::begin);

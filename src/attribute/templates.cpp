@@ -37,6 +37,9 @@ class Teacher {
 
   Templates teach() {
     std::vector<OrderStep> steps = order_steps();
+    std::ranges::sort(result_.untraced);
+    const auto twice = std::ranges::unique(result_.untraced);
+    result_.untraced.erase(twice.begin(), twice.end());
     std::map<run::InputsId, std::vector<const OrderStep*>> kinds;
     for (const OrderStep& step : steps) kinds[step.inputs].push_back(&step);
     for (const auto& [inputs, alike] : kinds) teach(alike);
@@ -45,17 +48,35 @@ class Teacher {
   }
 
  private:
+  bool is_set(const run::KernelSeries& series, std::size_t i) const {
+    return run_.kernels[series.kernel[i].index()].kind == run::KernelKind::set;
+  }
+
+  // The recorder does where they take next to nothing.
+  bool trace_leaves_out_sets() const {
+    const run::KernelSeries& trace = block_.trace_kernels;
+    for (std::size_t i = 0; i < trace.size(); ++i)
+      if (is_set(trace, i)) return false;
+    return trace.size() > 0;
+  }
+
   std::vector<OrderStep> order_steps() {
     std::map<std::uint32_t, run::InputsId> inputs;
     for (const run::Step& step : block_.steps)
       if (step.pass == run::Pass::order) inputs[step.index] = step.inputs;
     std::vector<OrderStep> steps;
     for (auto& [index, members] : by_step(series_)) {
-      OrderStep& step = steps.emplace_back();
+      OrderStep step;
       if (const auto found = inputs.find(index); found != inputs.end()) step.inputs = found->second;
       step.index = index;
-      step.members = std::move(members);
+      for (const std::uint32_t i : members)
+        if (!leaves_out_sets_ || !is_set(series_, i))
+          step.members.push_back(i);
+        else if (series_.op[i].valid())
+          result_.untraced.push_back(series_.op[i]);
+      if (step.members.empty()) continue;
       take_lanes(step);
+      steps.push_back(std::move(step));
     }
     return steps;
   }
@@ -205,6 +226,7 @@ class Teacher {
   const run::Block& block_;
   const run::KernelSeries& series_;
   std::vector<Symbol> symbols_;
+  const bool leaves_out_sets_ = trace_leaves_out_sets();
   Templates result_;
   std::vector<Votes> votes_;
 };

@@ -23,6 +23,7 @@ struct Template {
 // One for each kind of input, more where steps of equal inputs differ; none without an order pass.
 struct Templates {
   std::vector<Template> steps;
+  std::vector<run::OperatorId> untraced;  // launch sets too, which this block's trace leaves out
   Lanes lanes;
   std::size_t size() const { return steps.size(); }
 };

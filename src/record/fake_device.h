@@ -30,6 +30,7 @@ constexpr std::uint64_t bits(auto... kinds) {
 }
 constexpr std::uint64_t kKernelsOnly =
     bits(cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpy2, cupti::kMemset);
+constexpr std::uint64_t kWithoutSets = kKernelsOnly & ~bits(cupti::kMemset);
 constexpr std::uint64_t kWithWaits = kKernelsOnly | bits(cupti::kSynchronization);
 
 inline FakeLaunch launch(int kind, std::uint64_t start, std::uint64_t ns) {

@@ -73,6 +73,12 @@ bool KernelRecords::silent() {
   return delivered_ == 0 && pass_ != JD_WARMUP;
 }
 
+std::optional<double> KernelRecords::share_of_sets() {
+  const std::lock_guard lock(mutex_);
+  if (order_set_ns_ == 0) return std::nullopt;
+  return static_cast<double>(order_set_ns_) / static_cast<double>(order_ns_);
+}
+
 void KernelRecords::flush() {
   const std::lock_guard lock(mutex_);
   write_batch();
@@ -195,9 +201,14 @@ void KernelRecords::add(spool::Kernel kernel, std::uint32_t context) {
     ++incomplete_;
     return;
   }
+  const std::uint64_t ns = kernel.end_ns - kernel.start_ns;
+  if (kernel.pass == JD_ORDER) {
+    order_ns_ += ns;
+    if (kernel.kind == static_cast<std::uint32_t>(spool::KernelKind::set)) order_set_ns_ += ns;
+  }
   if (joins_) {
     if (kernel_ns_.size() < kMostJoined)
-      kernel_ns_[kernel.correlation] += kernel.end_ns - kernel.start_ns;
+      kernel_ns_[kernel.correlation] += ns;
     else
       ++unjoined_;
   }

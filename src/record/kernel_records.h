@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +34,9 @@ class KernelRecords {
   // As begin(), but what was launched up to this correlation id still belongs to the order pass.
   void begin_after(std::uint32_t last_of_order, std::uint32_t pass);
   std::uint32_t pass() const { return pass_; }
+  // To record a set takes the device as long as a small set does. Of the order pass's time on the
+  // device, how much sets took; none: there were none, or nothing has come yet.
+  std::optional<double> share_of_sets();
 
   // Whether anything was delivered since expect().
   void expect();
@@ -73,6 +77,7 @@ class KernelRecords {
   spool::KernelBatch batch_;
   std::vector<spool::Synchronisation> waits_;
   std::uint64_t delivered_ = 0, dropped_ = 0, incomplete_ = 0, unjoined_ = 0, of_graphs_ = 0;
+  std::uint64_t order_ns_ = 0, order_set_ns_ = 0;  // on the device, of all and of sets
   std::unordered_map<std::uint32_t, std::uint32_t> device_of_context_;
   std::uint32_t last_context_ = spool::kNone;
   std::unordered_map<std::uint32_t, std::uint64_t>

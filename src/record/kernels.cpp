@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <exception>
@@ -66,15 +67,6 @@ bool is_wanted(std::string_view pass) {
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return false;
-}
-
-// No API records: they can double the time of a launch-bound program, and callbacks tell as much.
-std::vector<int> kinds_of(std::uint32_t pass) {
-  static const bool traces_waits = std::getenv("JOULEDIFF_TRACE_WAITS") != nullptr;
-  std::vector<int> kinds{cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpy2, cupti::kMemset};
-  if (pass == JD_ORDER || (pass == JD_TRACE && traces_waits))
-    kinds.push_back(cupti::kSynchronization);
-  return kinds;
 }
 
 // A kernel's record is what a recording cannot do without.
@@ -210,6 +202,29 @@ bool Kernels::begin(std::uint32_t pass, bool with_operators) {
   return true;
 }
 
+// No API records: they can double the time of a launch-bound program, and callbacks tell as much.
+// A trace leaves out sets that take next to nothing: on an H200 the record of a set of some bytes
+// costs the device 0.9 us, a kernel's 0.25 us (bench/cupti_cost.py).
+std::vector<int> Kernels::kinds_of(std::uint32_t pass) {
+  constexpr double kLittle = 0.01;
+  static const bool traces_waits = std::getenv("JOULEDIFF_TRACE_WAITS") != nullptr;
+  std::vector<int> kinds{cupti::kConcurrentKernel, cupti::kMemcpy, cupti::kMemcpy2};
+  const auto share = pass == JD_TRACE ? records_.share_of_sets() : std::nullopt;
+  if (!share || *share >= kLittle) {
+    kinds.push_back(cupti::kMemset);
+  } else if (!std::exchange(said_without_sets_, true)) {
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "sets of memory, %.2g %% of the device's time in the order pass, are not traced: "
+                  "to record them would take as long again",
+                  100 * *share);
+    output_.diagnostic("note", "record.sets_untraced", text);
+  }
+  if (pass == JD_ORDER || (pass == JD_TRACE && traces_waits))
+    kinds.push_back(cupti::kSynchronization);
+  return kinds;
+}
+
 bool Kernels::enable(const std::vector<int>& kinds) {
   if (enabled_.empty()) records_.mark_clock();
   for (const int kind : enabled_)
@@ -305,6 +320,7 @@ void Kernels::end_stretch() {
   stacks_.end();
   const bool trace = is_wanted("trace");
   records_.begin_after(stacks_.last_correlation(), trace ? JD_TRACE : JD_WARMUP);
+  cupti_.ActivityFlushAll(0);  // what was complete tells which kinds the trace needs
   if (trace)
     enable(kinds_of(JD_TRACE));
   else

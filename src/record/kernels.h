@@ -53,6 +53,7 @@ class Kernels {
   void taken_by(const std::string& other);
   bool is_ours();
   bool begin(std::uint32_t pass, bool with_operators);
+  std::vector<int> kinds_of(std::uint32_t pass);
   bool enable(const std::vector<int>& kinds);
   void disable();
   bool end_pass();
@@ -74,7 +75,7 @@ class Kernels {
   cupti::Functions cupti_{};
   Subscription subscription_;
   std::vector<int> enabled_;
-  bool devices_written_ = false;
+  bool devices_written_ = false, said_without_sets_ = false;
   void (*on_first_launch_)() = nullptr;
   std::atomic<std::uint64_t> stretch_launches_ = 0;
   sem_t launched_{};  // posted at the first launch of the stretch and when there are enough

@@ -54,7 +54,7 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
           jd_operator_end();
         }
         JD_REQUIRE(jd_kernels(JD_TRACE) == 1);
-        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kKernelsOnly);
+        JD_REQUIRE(FAKE(fake_cupti_enabled)() == kWithoutSets);
         const auto near = [](double x, double y) { return x > y - 1e-12 && x < y + 1e-12; };
         JD_REQUIRE(near(jd_operator_seconds(0), 1040e-9));
         JD_REQUIRE(near(jd_operator_seconds(1), 1550e-9));
@@ -65,7 +65,7 @@ TEST(Kernels, OfTheOrderPassCarryTheirOperators) {
       kFake);
   EXPECT_EQ(r.status, 0) << r.err;
   EXPECT_EQ(r.out + r.err, "");
-  EXPECT_THAT(r.facts("diagnostic"), IsEmpty());
+  EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.sets_untraced")));
   const auto kernels = r.kernels();
   ASSERT_THAT(kernels, SizeIs(14));
   const auto charged = correlations(r);
@@ -160,6 +160,27 @@ TEST(Kernels, OfTheTracePassComeAloneWithCopiesAndSets) {
   EXPECT_EQ(kernels[3].kind, static_cast<std::uint32_t>(spool::KernelKind::copy));
   EXPECT_EQ(kernels[4].kind, static_cast<std::uint32_t>(spool::KernelKind::set));
   EXPECT_THAT(correlations(r), IsEmpty());
+}
+
+// What its record costs, a set that takes long is worth.
+TEST(Kernels, SetsAreTracedWhereTheyTakeLong) {
+  for (const std::uint64_t ns : {30, 5}) {
+    const auto r = recorded(
+        [ns] {
+          JD_REQUIRE(jd_kernels(JD_ORDER) == 1);
+          kernel(100, 1000);
+          call(launch(cupti::kMemset, 2000, ns));
+          JD_REQUIRE(jd_kernels(JD_WARMUP) == 0);
+          JD_REQUIRE(jd_kernels(JD_TRACE) == 1);
+          JD_REQUIRE(FAKE(fake_cupti_enabled)() == (ns >= 10 ? kKernelsOnly : kWithoutSets));
+          JD_REQUIRE(jd_kernels(JD_ORDER) == 1);
+          JD_REQUIRE(FAKE(fake_cupti_enabled)() == kWithWaits);
+          JD_REQUIRE(jd_kernels(JD_TRACE) == 1);
+        },
+        kFake);
+    EXPECT_EQ(r.status, 0) << r.err;
+    EXPECT_THAT(r.facts("diagnostic"), SizeIs(ns >= 10 ? 0 : 1));
+  }
 }
 
 TEST(Kernels, OfCuda12AreReadToo) {

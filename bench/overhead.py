@@ -19,6 +19,7 @@ import recorded
 from paired import OFF
 
 LIMITS = {"vit": 0.01, "gpt2": 0.04}  # of the trace: the upper end of its interval
+PROGRESS = 16  # blocks
 ROUND_REPEATS = 3                     # blocks of one process, where each arm has its own
 
 
@@ -86,10 +87,14 @@ def off(step):
     return lambda: contextlib.nullcontext(step)
 
 
-def measure(sequence, arms, synchronise, seconds, clock=time.perf_counter, cpu=time.process_time):
-    """A Block for each arm of the sequence. arms: {name: () -> context manager of a step}."""
-    blocks = []
-    for arm in sequence:
+def measure(sequence, arms, synchronise, seconds, clock=time.perf_counter, cpu=time.process_time,
+            blocks=None):
+    """A Block for each arm of the sequence. arms: {name: () -> context manager of a step}. `blocks`:
+    the list to add them to as they come."""
+    blocks = [] if blocks is None else blocks
+    for number, arm in enumerate(sequence):
+        if number % PROGRESS == PROGRESS - 1:
+            print(f"block {number + 1} of {len(sequence)}", file=sys.stderr, flush=True)
         gc.collect()
         begin = clock()
         with arms[arm]() as step:
@@ -109,21 +114,32 @@ def in_one_process(args):
     warm_up = ("trace", "order", OFF, "trace", OFF)
     unmeasured = measure(warm_up, arms, load.synchronise, args.seconds)
     pairs = {"trace": args.blocks, "order": even(args.blocks // 10)}
-    blocks = measure(paired.sequence(pairs, args.seed), arms, load.synchronise, args.seconds)
-    arms = {OFF: arms[OFF], "profiler": profiler.profile}
-    refused = None
+    blocks, refused = [], None
     try:
-        measure(("profiler", "profiler", OFF), arms, load.synchronise, args.seconds)
-    except RuntimeError as error:
-        refused = str(error)
-    if profiler.seen == 0:
-        refused = refused or "it saw no kernels"
-    else:
-        profiler.seen = 0
-        later = paired.sequence({"profiler": even(args.blocks // 5)}, args.seed)
-        blocks += measure(later, arms, load.synchronise, args.seconds)
+        measure(paired.sequence(pairs, args.seed), arms, load.synchronise, args.seconds,
+                blocks=blocks)
+        arms = {OFF: arms[OFF], "profiler": profiler.profile}
+        refused = unfit(profiler, arms, load, args.seconds)
+        if refused is None:
+            measure(paired.sequence({"profiler": even(args.blocks // 5)}, args.seed), arms,
+                    load.synchronise, args.seconds, blocks=blocks)
+    except KeyboardInterrupt:
+        del blocks[len(blocks) // 2 * 2:]
+        print(f"interrupted after {len(blocks)} blocks", file=sys.stderr, flush=True)
     return {**recorded.machine(args.device), "profiler_refused": refused, "profiler_seen": profiler.seen,
             "unmeasured": rows(unmeasured), "blocks": rows(blocks)}
+
+
+def unfit(profiler, arms, load, seconds):
+    """Why torch.profiler cannot follow in this process; None: it can, and is warm."""
+    try:
+        measure(("profiler", "profiler", OFF), arms, load.synchronise, seconds)
+    except RuntimeError as error:
+        return str(error)
+    if profiler.seen == 0:
+        return "it saw no kernels"
+    profiler.seen = 0
+    return None
 
 
 def one_arm(args):

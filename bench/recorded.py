@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,13 +48,28 @@ class NoKernels(Exception):
 
 
 def tell(path, function, *args):
-    """In a process of again(): what it found, for the process that started it."""
+    """In a process of again(): what it found, for the process that started it. Both ways to end it
+    raise KeyboardInterrupt, so that a function can tell what it has until then."""
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
     try:
         told = function(*args)
     except NoKernels:
         told = None
     pathlib.Path(path).write_text(json.dumps(told))
     return 0
+
+
+@contextlib.contextmanager
+def patient():
+    """Who ends this process ends the one that it waits for, which then tells what it has."""
+    before = {ending: signal.signal(ending, lambda *_: None)
+              for ending in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for ending, handler in before.items():
+            signal.signal(ending, handler)
 
 
 @contextlib.contextmanager
@@ -64,7 +80,8 @@ def again(arguments, library=None, folder=None):
         spools, result = pathlib.Path(temporary, "spools"), pathlib.Path(temporary, "result")
         spools.mkdir()
         command = [sys.executable, os.path.abspath(sys.argv[0]), *arguments, "--result", str(result)]
-        done = subprocess.run(command, env=environment(library and spools, library), check=False)
+        with patient():
+            done = subprocess.run(command, env=environment(library and spools, library), check=False)
         if done.returncode > 0:
             sys.exit(done.returncode)  # it has said why
         if done.returncode < 0:

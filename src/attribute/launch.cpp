@@ -140,6 +140,7 @@ std::vector<DeviceShare> device_shares(const run::Run& run, const Launch& launch
       seconds[{device, device.valid() ? "" : launch.ranks[rank]->host}][rank] = length;
   }
   std::vector<Recognition> recognitions;
+  recognitions.reserve(launch.ranks.size());
   for (const run::Block* block : launch.ranks) recognitions.push_back(recognise(run, *block));
 
   std::vector<DeviceShare> result;

@@ -276,6 +276,7 @@ class Finder {
 
   Walk follow(const std::vector<Form>& forms, std::span<const std::uint32_t> symbols) const {
     std::vector<Pattern> patterns;
+    patterns.reserve(forms.size());
     for (const Form& form : forms)
       patterns.push_back(pattern(sample_.subspan(form.begin, form.length)));
     return walk(patterns, pattern(symbols));
@@ -302,9 +303,11 @@ class Finder {
     for (std::size_t i = 0; i < walked.places.size(); ++i) {
       const Place& at = walked.places[i];
       if (!at.found() || (last.found() && at.lap <= last.lap)) continue;
-      if (2 * at.place < candidate.forms[at.pattern].length) result.boundaries.push_back(i);
+      if (std::size_t{2} * at.place < candidate.forms[at.pattern].length)
+        result.boundaries.push_back(i);
       last = at;
     }
+    result.forms.reserve(candidate.forms.size());
     for (Form form : candidate.forms) {
       form.begin += begin_;
       result.forms.push_back(form);

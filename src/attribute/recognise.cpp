@@ -191,6 +191,7 @@ std::string unrecognised(const run::Run& run, const run::KernelSeries& trace,
     if (!recognition.op[i].valid()) seconds[run.kernels[trace.kernel[i].index()].name] += one;
   }
   std::vector<std::pair<double, std::string_view>> order;
+  order.reserve(seconds.size());
   for (const auto& [name, sum] : seconds) order.emplace_back(sum, name);
   std::ranges::sort(order, std::greater());
   std::string result;

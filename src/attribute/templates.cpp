@@ -129,11 +129,13 @@ class Teacher {
       one.latest = step;
     }
     std::vector<Seen> order;
+    order.reserve(seen.size());
     for (const auto& [kernels, one] : seen) order.push_back(one);
     std::ranges::sort(order, [](const Seen& a, const Seen& b) {
       return std::tuple(a.times, a.latest->index) > std::tuple(b.times, b.latest->index);
     });
     std::vector<const OrderStep*> result;
+    result.reserve(order.size());
     for (const Seen& one : order) result.push_back(one.latest);
     return result;
   }

@@ -115,6 +115,7 @@ std::vector<Reading> Sampler::meter_since(Nanoseconds begin) const {
           : shared_->samples.since(run::Source::nvml_energy, meters_.boards.front().info().uuid,
                                    begin - kSecond);
   std::vector<Reading> readings;
+  readings.reserve(series.time.size());
   for (std::size_t i = 0; i < series.time.size(); ++i)
     readings.push_back({series.time[i], series.uncertainty.empty() ? 0 : series.uncertainty[i],
                         static_cast<double>(series.value[i])});

@@ -267,7 +267,8 @@ void add_record(CLI::App& app, Context& context) {
   verb->add_option("--pair", given->pair, "the two run files of a pair, recorded in turns")
       ->expected(2);
   verb->add_option("--region", given->region,
-                   "what a step is, as module:qualname (default: the outermost nn.Module call)");
+                   "what a step is, as module:qualname (default: the outermost nn.Module call; "
+                   "in JAX the outermost jitted function)");
   verb->add_option("--steps", given->steps, "steps of the trace, at least")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1'000'000'000U));

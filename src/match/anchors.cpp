@@ -246,6 +246,11 @@ std::vector<Candidate> candidates(const SideView& a, const SideView& b, double t
   return found;
 }
 
+// Two values of one run that rounding alone tells apart are as near to a third, to within that.
+bool as_near(double distance, double nearest) {
+  return distance <= nearest + (nearest > kRounding ? kRounding : 0);
+}
+
 // Keeps the mutual nearest of `found` among classes that are still free. Of several that are as
 // near (x, and x + y where y is lost in rounding) the earlier ones belong together.
 void keep_mutual(const std::vector<Candidate>& found, bool common, std::vector<bool>& taken_a,
@@ -262,7 +267,7 @@ void keep_mutual(const std::vector<Candidate>& found, bool common, std::vector<b
   }
   std::vector<const Candidate*> mutual;
   for (const Candidate& c : found) {
-    if (counts(c) && told(c) == nearest_a[c.pair.a] && told(c) == nearest_b[c.pair.b])
+    if (counts(c) && as_near(told(c), nearest_a[c.pair.a]) && as_near(told(c), nearest_b[c.pair.b]))
       mutual.push_back(&c);
   }
   std::ranges::sort(mutual, {},

@@ -1,8 +1,10 @@
 // Within a run two values are equal if their elements are, bit by bit: any tolerance would merge a
-// weight with itself one update later, and with it the whole graph. The one exception is a cast: a
-// node that turns x into x rounded to a coarser format makes no new value. Slices are values of
-// their own. Constants, single elements and tensors of one or two distinct values (masks, zeros)
-// belong to no class: too many of them are equal by chance.
+// weight with itself one update later, and with it the whole graph. Hashes tell nothing of order:
+// where two values were sampled under a common shape, some permutation of its axes must make the
+// samples equal, or one is the other shuffled (rolled, flipped, taken by an index). A cast is an
+// exception: a node that turns x into x rounded to a coarser format makes no new value. Slices are
+// values of their own. Constants, single elements and tensors of one or two distinct values (masks,
+// zeros) belong to no class: too many of them are equal by chance.
 #include "match/classes.h"
 
 #include <algorithm>
@@ -13,6 +15,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
+#include "match/anchors.h"
 #include "match/geometry.h"
 
 namespace joulediff::match {
@@ -127,21 +130,50 @@ Geometry geometry_of(const run::Run& run, run::TensorId id, std::vector<std::int
   return g;
 }
 
-void add_geometries(const run::Run& run, const Value& value, Grids& grids, EqualClass& equal) {
+void add_geometries(const run::Run& run, const Value& value, Grids& grids,
+                    std::vector<Geometry>& geometries) {
   for (const run::TensorId id : value.tensors) {
     const run::Tensor& tensor = run.tensors[id.index()];
     if (tensor.sample.empty()) continue;
     std::vector<std::int64_t> shape = squeezed_shape(tensor);
-    if (std::ranges::any_of(equal.geometries,
-                            [&](const Geometry& g) { return g.shape == shape; })) {
-      continue;
-    }
+    if (std::ranges::find(geometries, shape, &Geometry::shape) != geometries.end()) continue;
     Geometry g = geometry_of(run, id, std::move(shape), grids);
     std::size_t samples = 1;
     for (const std::uint32_t k : g.grid) samples *= k;
-    if (samples == tensor.sample.size()) equal.geometries.push_back(std::move(g));
+    if (samples == tensor.sample.size()) geometries.push_back(std::move(g));
   }
 }
+
+// Values with the same elements, told apart by their order.
+class Orders {
+ public:
+  Orders(const run::Run& run, const Graph& graph, Grids& grids)
+      : run_(run), graph_(graph), grids_(grids) {}
+
+  bool same(std::uint32_t v, std::uint32_t w) {
+    bool common = false;
+    for (const Geometry& a : geometries(v)) {
+      for (const Geometry& b : geometries(w)) {
+        if (a.sorted != b.sorted) continue;
+        common = true;
+        if (fit(a, b, 0)) return true;
+      }
+    }
+    return !common;
+  }
+
+ private:
+  const std::vector<Geometry>& geometries(std::uint32_t v) {
+    const auto [it, fresh] = of_value_.try_emplace(v);
+    if (fresh) add_geometries(run_, graph_.values[v], grids_, it->second);
+    return it->second;
+  }
+
+  const run::Run& run_;
+  const Graph& graph_;
+  Grids& grids_;
+  std::map<std::uint32_t, std::vector<Geometry>> of_value_;
+};
 
 }  // namespace
 
@@ -150,21 +182,26 @@ Classes equal_classes(const run::Run& run, const Graph& graph) {
                          std::uint64_t>;
   const std::size_t size = graph.values.size();
   UnionFind sets(size);
-  boost::unordered_flat_map<Key, std::uint32_t> seen;
+  boost::unordered_flat_map<Key, Few> seen;  // a value of each order
   seen.reserve(size);
+  Grids grids;
+  Orders orders(run, graph, grids);
   std::vector<bool> eligible(size, false);
   for (std::uint32_t v = 0; v < size; ++v) {
     const Fingerprint& f = fingerprint_of(run, graph.values[v]);
     if (graph.values[v].constant || !recognisable(f)) continue;
     eligible[v] = true;
-    const auto [it, fresh] = seen.try_emplace(
-        {f.own, f.count, value::class_of(f.dtype), f.nan, f.positive_infinity, f.negative_infinity},
-        v);
-    if (!fresh) sets.join(it->second, v);
+    Few& alike = seen[{f.own, f.count, value::class_of(f.dtype), f.nan, f.positive_infinity,
+                       f.negative_infinity}];
+    const auto same =
+        std::ranges::find_if(alike, [&](std::uint32_t w) { return orders.same(v, w); });
+    if (same != alike.end())
+      sets.join(*same, v);
+    else
+      alike.push_back(v);
   }
   join_casts(run, graph, sets);
 
-  Grids grids;
   Classes result;
   result.of_value.assign(size, kNone);
   std::vector<std::uint32_t> of_set(size, kNone);
@@ -187,7 +224,7 @@ Classes equal_classes(const run::Run& run, const Graph& graph) {
       equal.depth = depth;
       equal.tensor = graph.values[v].tensors.front();
     }
-    add_geometries(run, graph.values[v], grids, equal);
+    add_geometries(run, graph.values[v], grids, equal.geometries);
   }
   return result;
 }

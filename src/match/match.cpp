@@ -33,7 +33,7 @@ run::TensorId tensor_of(const EqualClass& equal, std::uint32_t geometry) {
 
 }  // namespace
 
-Match match(const run::Run& a, const run::Run& b) {
+Match match(const run::Run& a, const run::Run& b, std::optional<double> tolerance) {
   // The sides know nothing of each other yet.
   auto side = std::async(std::launch::async, make_side, std::cref(b));
   const auto [graph_a, classes_a] = make_side(a);
@@ -42,7 +42,7 @@ Match match(const run::Run& a, const run::Run& b) {
   const SideView side_b{b, graph_b, classes_b};
 
   Match result;
-  result.tolerance = tolerance(a, b);
+  result.tolerance = tolerance ? *tolerance : match::tolerance(a, b);
   const Ordered ordered =
       drop_contradictions(side_a, side_b, nearest_pairs(side_a, side_b, result.tolerance));
   const double limit = element_tolerance(a, b);

@@ -1,6 +1,7 @@
 // Equal tensors and equivalent regions of two runs (docs/architecture.md, "match").
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ struct Match {
   std::vector<run::OperatorId> unmatched_b;
 };
 
-Match match(const run::Run& a, const run::Run& b);
+// `tolerance`: within which values are equal; none: that of the runs' formats (tolerance.h).
+Match match(const run::Run& a, const run::Run& b, std::optional<double> tolerance = {});
 
 }  // namespace joulediff::match

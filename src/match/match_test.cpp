@@ -204,6 +204,42 @@ TEST(Match, RoundingDecidesNothing) {
   EXPECT_EQ(partner(1), b.operators[1].outputs[0]);
 }
 
+// So it is where the runs differ by far more than x and x + y do: a norm's mean and its mean plus
+// epsilon, in bfloat16.
+TEST(Match, NoiseDecidesNothingBetweenNearValuesOfOneRun) {
+  const auto program = [](float noise) {
+    Eager e{Options{}};
+    const Tensor x = e.input("x", {6, 10});
+    const Tensor y = e.unary("sin", x, [&](float v) { return std::sin(v) * noise; });
+    e.unary("add", y, [&](float v) { return v * (1 + 1e-6F); });
+    return e.take();
+  };
+  const run::Run a = program(1), b = program(1.005F);
+  const Match m = match(a, b, 0.02);
+  ASSERT_EQ(m.anchors.size(), 3u);
+  for (const std::size_t op : {0, 1}) {
+    EXPECT_EQ(m.anchors[op + 1].a, a.operators[op].outputs[0]);
+    EXPECT_EQ(m.anchors[op + 1].b, b.operators[op].outputs[0]);
+  }
+}
+
+// Hashes do not see order. A value that was rolled is neither itself nor another roll of it.
+TEST(Match, AShuffledValueIsAnother) {
+  const auto program = [](std::ptrdiff_t shift) {
+    Eager e{Options{}};
+    const Tensor x = e.input("x", {6, 10});
+    const Tensor y = e.unary("sin", x, [&](float v) { return std::sin(v); });
+    std::vector<float> data = dense(y);
+    std::ranges::rotate(data, data.begin() + shift);
+    const Tensor rolled = e.make(y.shape, data);
+    e.record("roll", {y}, {rolled});
+    return e.take();
+  };
+  const run::Run a = program(10), b = program(20);
+  EXPECT_EQ(checked(a, a).anchors.size(), 3u);
+  EXPECT_EQ(checked(a, b).anchors.size(), 2u);
+}
+
 // The means of a softmax's rows: one number, but for the last bit.
 TEST(Match, NearConstantsAnchorNothing) {
   const auto program = [](float last) {

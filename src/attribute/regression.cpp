@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "meter/spread.h"
 
@@ -14,7 +15,6 @@ constexpr double kNormal = 1.96;
 constexpr int kSweeps = 1000;
 constexpr double kStill = 1e-9;  // relative change of a sweep that ends them
 constexpr int kRounds = 4;       // of finding the scatter
-constexpr double kLeastScatter = 1e-3;
 
 using Eigen::Index;
 using Eigen::MatrixXd;
@@ -40,10 +40,13 @@ VectorXd bounded(const MatrixXd& a, const VectorXd& b, const VectorXd& low, Vect
 }  // namespace
 
 Fit regress(std::span<const Observation> observations, std::span<const Belief> prior,
-            std::size_t sources) {
+            std::size_t sources, double least_scatter) {
   const auto unknowns = static_cast<Index>(prior.size());
   const auto count = static_cast<Index>(observations.size());
-  Fit fit{{prior.begin(), prior.end()}, std::vector<double>(sources, 1), 0};
+  Fit fit{{prior.begin(), prior.end()},
+          std::vector<double>(sources, 1),
+          std::vector<double>(sources, 0),
+          0};
   if (unknowns == 0 || count == 0) return fit;
 
   // In units of the prior's deviations all unknowns are alike, and the matrix is well scaled.
@@ -66,7 +69,7 @@ Fit regress(std::span<const Observation> observations, std::span<const Belief> p
 
   MatrixXd covariance;
   VectorXd found = before;
-  std::vector<double> free(sources, 0), number(sources, 0);
+  std::vector<double> free(sources, 0), number(sources, 0), squares(sources, 0);
   for (const Observation& one : observations) number[one.source] += 1;
   for (int round = 0; round < kRounds; ++round) {
     VectorXd weights(count);
@@ -82,22 +85,30 @@ Fit regress(std::span<const Observation> observations, std::span<const Belief> p
     // What a source's readings leave, for each of them that the unknowns did not use up.
     const VectorXd rest = values - amounts * found;
     const VectorXd used = (amounts * covariance).cwiseProduct(amounts).rowwise().sum();
-    std::vector<double> squares(sources, 0);
+    squares.assign(sources, 0);
+    std::vector<double> products(sources, 0);
+    std::vector<std::optional<double>> last_rest(sources);
     free = number;
     for (Index k = 0; k < count; ++k) {
       const std::size_t source = observations[static_cast<std::size_t>(k)].source;
       squares[source] += rest(k) * rest(k) * said(k);
+      const double unit_rest = rest(k) * std::sqrt(said(k));
+      products[source] += unit_rest * last_rest[source].value_or(0);
+      last_rest[source] = unit_rest;
       free[source] -= std::min(1.0, used(k) * weights(k));
     }
     for (std::size_t s = 0; s < sources; ++s)
       if (number[s] > 0)
-        fit.scatter[s] = std::max(kLeastScatter, std::sqrt(squares[s] / std::max(1.0, free[s])));
+        fit.scatter[s] = std::max(least_scatter, std::sqrt(squares[s] / std::max(1.0, free[s])));
+    for (std::size_t s = 0; s < sources; ++s)
+      if (squares[s] > 0) fit.correlation[s] = products[s] / squares[s];
   }
   // The scatter of few readings is itself uncertain.
   double freedom = 0;
   for (std::size_t s = 0; s < sources; ++s) {
     freedom += std::max(0.0, free[s]);
-    fit.misfit += 2 * number[s] * std::log(fit.scatter[s]);
+    fit.misfit +=
+        2 * number[s] * std::log(fit.scatter[s]) + squares[s] / (fit.scatter[s] * fit.scatter[s]);
   }
   for (const Observation& one : observations)
     fit.misfit += 2 * std::log(std::max(one.deviation, 1e-12));

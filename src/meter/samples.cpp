@@ -53,6 +53,7 @@ std::vector<Piece> possible(const std::vector<News>& all, double period, double 
     // As many periods away that it begins within this one.
     const double away = std::floor((one.after - middle) / period + 0.5) * period;
     const double low = one.after - kWavers - away, high = one.until + kWavers - away;
+    if (high - low >= period) continue;  // there is one between any two such polls
     std::vector<Piece> left;
     for (const Piece& piece : pieces)
       for (const double turn : {-period, 0.0, period}) {

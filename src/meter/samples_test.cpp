@@ -75,6 +75,16 @@ TEST(Samples, AreLeftOutWhereNobodyKnowsWhenTheyWereMade) {
   EXPECT_TRUE(power_samples({}, brief.block, 0, brief.block.end).empty());
 }
 
+// A sensor that is faster than the polls (a V100's, 20 ms): each poll finds a new value, which
+// tells nothing of when, and must not take for ever.
+TEST(Samples, OfASensorFasterThanThePollsAreLeftOut) {
+  Scene fast(30, 0, 0.15, 1);
+  run::Series& series = fast.block.series.front();
+  for (std::size_t i = 0; i < series.time.size(); ++i)
+    series.value[i] = static_cast<std::int64_t>(100'000 + i);
+  EXPECT_TRUE(power_samples({}, fast.block, 0, fast.block.end).empty());
+}
+
 TEST(Samples, OfTheRingAreStampedByTheDriver) {
   run::Block block;
   run::Series ring{run::Source::nvml_power_samples, {}, {}, {}};

@@ -67,7 +67,8 @@ void add_check(CLI::App& app, Context& context) {
       ->required();
   verb->add_option("B", options->b, "another");
   verb->add_option("--despite", options->despite, "take this rule's error as a warning")
-      ->take_all();
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print joulediff.check/1 instead of text");
   verb->callback([options, &context] { context.chosen = [options] { return check(*options); }; });
 }

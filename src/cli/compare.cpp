@@ -167,7 +167,9 @@ void add_compare(CLI::App& app, Context& context) {
   verb->add_option(
       "--explain-match", options->explain,
       "say instead why a region (r3, or the first with an operator, gelu) is matched so");
-  verb->add_option("--despite", options->despite, "compare although this rule refuses")->take_all();
+  verb->add_option("--despite", options->despite, "compare although this rule refuses")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->callback([options, &context] { context.chosen = [options] { return compare(*options); }; });
 }
 

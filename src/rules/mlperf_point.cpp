@@ -194,7 +194,9 @@ void tell_training(const run::Submission& s, const Score& score, Point& p) {
     }
     p.repeats.energy_runs.push_back(run.name);
     p.repeats.performance_runs.push_back(run.name);
-    if (energy.trapezoid) p.repeats.joules.push_back(energy.trapezoid->value);
+    // As the stated energy is made, which is the mean of the runs that count.
+    if (energy.prorated)
+      p.repeats.joules.push_back(energy.prorated->value * s.training->scaling_factor.value_or(1));
   }
   sampling.tell(p);
   if (skew > 0) p.clock.skew = skew;

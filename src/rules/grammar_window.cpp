@@ -132,6 +132,10 @@ Objected invalid_readings(const Point& p) {
   }
   if (invalid == 0) return {};
   const double share = invalid / *s.readings;
+  if (share >= 1)
+    return object(Severity::error,
+                  fmt::format("all of the {} readings are invalid: {}", said(s.readings), kinds),
+                  "find out what the meter read, and measure again");
   return object(share > 0.001 ? Severity::error : Severity::warning,
                 fmt::format("{} of {} readings are invalid: {}; leaving them out assumes that the "
                             "power was its mean meanwhile",

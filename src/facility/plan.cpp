@@ -57,6 +57,13 @@ class PlanReader {
     return *table;
   }
 
+  // What stands in every table of the report.
+  static Status is_short(const TableReader& table, const char* key, const std::string& text) {
+    constexpr std::size_t kMost = 40;
+    if (width_of(printable(text)) <= kMost) return {};
+    return table.wrong(*table.find(key), fmt::format("give at most {} letters", kMost));
+  }
+
   Status head(const TableReader& top) {
     JD_ASSIGN(const std::string schema,
               top.needed_text("schema", "it is \"joulediff.plan/1\" for this version"));
@@ -82,6 +89,7 @@ class PlanReader {
   Status read_service(const TableReader& table) {
     Service& service = plan_.service;
     JD_ASSIGN(service.unit, table.needed_text("unit", "what is served, as in \"request\""));
+    JD_TRY(is_short(table, "unit", service.unit));
     JD_ASSIGN(service.per_year,
               inputs_.input(table, "per_year", "service", {"", kPositive, kHuge}));
     JD_ASSIGN(service.arrivals,
@@ -224,6 +232,7 @@ class PlanReader {
   Result<Alternative> read_alternative(const TableReader& table) {
     Alternative one = common_;
     JD_ASSIGN(one.name, table.needed_text("name", "what the alternative is called"));
+    JD_TRY(is_short(table, "name", one.name));
     JD_ASSIGN(const auto from, table.text("from"));
     one.from = from.value_or("");
     const std::vector<std::string> boundaries{"rail",    "board", "host", "node-dc",

@@ -91,7 +91,7 @@ TEST(Frontier, RepeatsDecideWhatOneRunDoesNot) {
   EXPECT_EQ(by_label(g, points).at("b")->placement.standing, Standing::undecided);
 
   // Nobody says how good they are: nothing is decided, however large the difference.
-  points[1].energy.joules = 900000;
+  points[1].energy.joules = 910800;
   for (double& joules : points[1].repeats.joules) joules *= 3;
   for (Point& p : points) p.meter.uncertainty = {};
   EXPECT_EQ(by_label(made(points), points).at("b")->placement.standing, Standing::undecided);

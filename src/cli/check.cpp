@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "cli/measurement.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "rules/grammar.h"
@@ -44,6 +45,8 @@ Result<ExitCode> check(const Options& options) {
   JD_ASSIGN(page.a, read_measurement(options.a));
   if (!options.b.empty()) {
     JD_ASSIGN(page.b, read_measurement(options.b));
+    if (same_file(options.a, options.b))  // one file is one log, whether or not it says so
+      page.a.scenario.log_hash = page.b->scenario.log_hash = options.a;
   }
   page.objections = page.b ? rules::check(page.a, *page.b) : rules::check(page.a);
   page.despite = options.despite;

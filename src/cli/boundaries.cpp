@@ -45,6 +45,7 @@ void add_boundaries(CLI::App& app, Context& context) {
   verb->add_option("--against", options->b, "the same of another job that does the same work")
       ->type_name("B...");
   verb->add_option("--despite", options->despite, "take this rule's error as a warning")
+      ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print joulediff.boundaries/1 instead of text");
   verb->callback(

@@ -1,6 +1,7 @@
 // joulediff calibrate: what a board and its sensors are like, from a recording of it.
 #include "meter/calibrate.h"
 
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -179,6 +180,10 @@ Result<ExitCode> calibrate(const Options& options) {
     return fail(ExitCode::usage,
                 "calibrate: give one of a recorded RUN.jd, -o BOARD.jd to record this machine, and "
                 "--noise A.jd B.jd");
+  if (options.output.empty() && (options.force || options.resume))
+    return fail(ExitCode::usage, "calibrate: --force and --resume are of -o BOARD.jd");
+  if (!std::isfinite(options.minutes))
+    return fail(ExitCode::usage, "calibrate: --minutes is no number of minutes");
   if (!options.noise.empty()) return measure_noise(options.noise, options.keep, options.json);
   if (!options.output.empty()) {
     JD_TRY(look_for_board());

@@ -9,6 +9,7 @@
 
 #include "base/format.h"
 #include "cli/measurement.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "rules/grammar.h"
@@ -44,6 +45,8 @@ Result<ExitCode> check(const Options& options) {
   JD_ASSIGN(page.a, read_measurement(options.a));
   if (!options.b.empty()) {
     JD_ASSIGN(page.b, read_measurement(options.b));
+    if (same_file(options.a, options.b))  // one file is one log, whether or not it says so
+      page.a.scenario.log_hash = page.b->scenario.log_hash = options.a;
   }
   page.objections = page.b ? rules::check(page.a, *page.b) : rules::check(page.a);
   page.despite = options.despite;
@@ -67,7 +70,8 @@ void add_check(CLI::App& app, Context& context) {
       ->required();
   verb->add_option("B", options->b, "another");
   verb->add_option("--despite", options->despite, "take this rule's error as a warning")
-      ->take_all();
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_flag("--json", options->json, "print joulediff.check/1 instead of text");
   verb->callback([options, &context] { context.chosen = [options] { return check(*options); }; });
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "attribute/attribute.h"
+#include "base/format.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "match/explain.h"
@@ -123,6 +124,12 @@ Result<ExitCode> explain(const Options& options) {
 }
 
 Result<ExitCode> compare(const Options& options) {
+  for (const std::string& path : {options.a, options.b})
+    if (path.ends_with(".toml"))
+      return fail(ExitCode::bad_input,
+                  fmt::format("{} is a measurement in TOML, and compare is for recorded runs; "
+                              "joulediff check takes both",
+                              printable(path)));
   if (!options.explain.empty()) return explain(options);
   report::Page page;
   page.top = options.top;
@@ -167,7 +174,9 @@ void add_compare(CLI::App& app, Context& context) {
   verb->add_option(
       "--explain-match", options->explain,
       "say instead why a region (r3, or the first with an operator, gelu) is matched so");
-  verb->add_option("--despite", options->despite, "compare although this rule refuses")->take_all();
+  verb->add_option("--despite", options->despite, "compare although this rule refuses")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->callback([options, &context] { context.chosen = [options] { return compare(*options); }; });
 }
 

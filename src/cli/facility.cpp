@@ -13,6 +13,7 @@
 #include "attribute/attribute.h"
 #include "base/file.h"
 #include "base/format.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "facility/study.h"
@@ -76,39 +77,19 @@ Result<facility::Measured> measure(const std::string& path) {
   return out;
 }
 
-// A plan's files lie where it says, seen from the plan.
-facility::Surroundings beside(const std::string& plan) {
-  const std::filesystem::path folder = std::filesystem::path(plan).parent_path();
-  return {[folder](const std::string& path) {
-            return read_file((folder / path).string(), kLargestSeries);
-          },
-          [folder](const std::string& path) { return measure((folder / path).string()); }};
+// A plan's files lie where it says, seen from the plan; `read` gets the names of those it asks for.
+facility::Surroundings beside(const std::string& plan, std::vector<std::string>& read) {
+  const auto found = [&read, folder = std::filesystem::path(plan).parent_path()](
+                         const std::string& path) -> const std::string& {
+    return read.emplace_back((folder / path).string());
+  };
+  return {[found](const std::string& path) { return read_file(found(path), kLargestSeries); },
+          [found](const std::string& path) { return measure(found(path)); }};
 }
 
 Status write(const std::optional<std::string>& path, const std::string& bytes) {
   if (!path) return {};
   return *path == "-" ? print(bytes) : write_file_atomically(*path, bytes);
-}
-
-// Before anything is computed: a report replaces what it is told to, and no plan by mistake.
-Status check_reports(const Options& options) {
-  std::error_code error;
-  for (const auto& path : {options.html, options.csv}) {
-    if (!path || *path == "-" || !std::filesystem::exists(*path, error)) continue;
-    if (!std::filesystem::is_regular_file(*path, error))
-      return fail(ExitCode::usage, fmt::format("facility: {} is no regular file: give another name",
-                                               printable(*path)));
-    if (std::filesystem::equivalent(*path, options.plan, error))
-      return fail(ExitCode::usage,
-                  fmt::format("facility: {} is the plan: give another name", printable(*path)));
-    if (!options.force)
-      return fail(ExitCode::usage,
-                  fmt::format("facility: {} exists: give another name, or --force to replace it",
-                              printable(*path)));
-  }
-  if (options.html && options.html == options.csv)
-    return fail(ExitCode::usage, "facility: --html and --csv name one file: give two");
-  return {};
 }
 
 bool to_stdout(const std::optional<std::string>& path) {
@@ -120,9 +101,15 @@ Result<ExitCode> facility(const Options& options) {
           (to_stdout(options.csv) ? 1 : 0) >
       1)
     return fail(ExitCode::usage, "only one of --json, --html - and --csv - can go to stdout");
-  JD_TRY(check_reports(options));
+  Outputs outputs{"facility", {}, options.force};
+  for (const auto& path : {options.html, options.csv})
+    if (path) outputs.files.push_back(*path);
+  std::vector<std::string> inputs{options.plan};
+  JD_TRY(check_outputs(outputs, inputs));
   JD_ASSIGN(const std::string bytes, read_file(options.plan, kLargestPlan));
-  JD_ASSIGN(facility::Plan plan, facility::read_plan(bytes, options.plan, beside(options.plan)));
+  JD_ASSIGN(facility::Plan plan,
+            facility::read_plan(bytes, options.plan, beside(options.plan, inputs)));
+  JD_TRY(check_apart(outputs, inputs));
   const facility::Study study = facility::study(std::move(plan));
   JD_TRY(write(options.html, report::facility_html(study)));
   JD_TRY(write(options.csv, report::facility_csv(study)));
@@ -131,10 +118,12 @@ Result<ExitCode> facility(const Options& options) {
   } else if (!to_stdout(options.html) && !to_stdout(options.csv)) {
     JD_TRY(print(report::facility_text(study)));
   }
-  if (study.comparable()) return ExitCode::fine;
-  return fail(
-      ExitCode::not_comparable,
-      "the alternatives do not do the same work, so none is ranked; see the report's notes");
+  if (study.same_work) return ExitCode::fine;
+  return fail(ExitCode::not_comparable,
+              study.plan.alternatives.size() == 1
+                  ? "the alternative does not serve all that arrives; see the report's notes"
+                  : "the alternatives do not do the same work, so none is ranked; see the report's "
+                    "notes");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/measurement.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
@@ -38,7 +39,10 @@ Result<frontier::Question> question_of(const Options& options) {
   }
   for (const std::string& word : options.better) {
     JD_ASSIGN(auto direction, frontier::read_direction(word));
-    question.directions.insert_or_assign(direction.first, direction.second);
+    const auto [said, is_new] = question.directions.insert(direction);
+    if (!is_new && said->second != direction.second)
+      return fail(ExitCode::usage, fmt::format("--better {}: both ways are said to be better",
+                                               printable(direction.first)));
   }
   if (options.quality_at_least && !std::isfinite(*options.quality_at_least))
     return fail(ExitCode::usage, "--quality-at-least: give a number");
@@ -50,13 +54,10 @@ Result<frontier::Question> question_of(const Options& options) {
   return question;
 }
 
-// Something can be held against something, or was kept out by the limits alone.
-bool comparable(const frontier::Frontier& frontier) {
+bool any_placed(const frontier::Frontier& frontier) {
   for (const frontier::Group& group : frontier.groups)
     for (const frontier::Entry& entry : group.entries)
-      if (entry.entrance != frontier::Entrance::unsound &&
-          entry.entrance != frontier::Entrance::incomplete)
-        return true;
+      if (entry.entrance == frontier::Entrance::placed) return true;
   return false;
 }
 
@@ -67,7 +68,7 @@ Result<ExitCode> frontier_of(const Options& options) {
   JD_ASSIGN(page.frontier, frontier::frontier(page.points, page.question));
   page.top = options.top;
   JD_TRY(print(options.json ? report::json(page) : report::text(page)));
-  if (comparable(page.frontier)) return ExitCode::fine;
+  if (any_placed(page.frontier)) return ExitCode::fine;
   const frontier::Entry& first = page.frontier.groups.front().entries.front();
   return fail(ExitCode::not_comparable, fmt::format("no measurement can be placed; of {}, {}",
                                                     page.points[first.point].label, first.why));
@@ -92,6 +93,7 @@ void add_frontier(CLI::App& app, Context& context) {
   verb->add_option("--latency-at-most", options->latency_at_most, "keep what answers in as long, s")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--despite", options->despite, "let this rule keep no point apart")
+      ->delimiter(',')
       ->allow_extra_args(false);
   verb->add_option("--top", options->top,
                    "told of each group: trades, and what is not on its frontier")

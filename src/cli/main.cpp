@@ -1,4 +1,6 @@
 // The command: one line for each verb, and how every verb ends.
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,11 @@ int end(const Result<ExitCode>& result) {
   if (result) return static_cast<int>(*result);
   cli::complain(result.error().message);
   return static_cast<int>(result.error().code);
+}
+
+tl::unexpected<Error> too_large() {
+  return fail(ExitCode::environment,
+              "there is not enough memory for this: give it less, or a machine with more");
 }
 
 // What --help or --version print, or what is wrong with the arguments.
@@ -71,5 +78,11 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return end(answer(app, error, {argv + 1, argv + ours}, ours < argc));
   }
-  return end(context.chosen());
+  try {
+    return end(context.chosen());
+  } catch (const std::bad_alloc&) {
+    return end(too_large());
+  } catch (const std::length_error&) {
+    return end(too_large());
+  }
 }

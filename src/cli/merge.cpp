@@ -1,13 +1,13 @@
 // joulediff merge: one run out of those of its ranks.
 #include "lab/merge.h"
 
-#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/format.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "run/run_file.h"
@@ -22,10 +22,7 @@ struct Options {
 };
 
 Result<ExitCode> merge(const Options& options) {
-  std::error_code error;
-  if (!options.force && std::filesystem::exists(options.output, error))
-    return fail(ExitCode::usage, "merge: " + printable(options.output) +
-                                     " exists: give another -o, or --force to replace it");
+  JD_TRY(check_outputs({"merge", {options.output}, options.force}, options.runs));
   std::vector<run::Run> ranks;
   for (const std::string& path : options.runs) {
     JD_ASSIGN(run::Run rank, run::read_run(path));

@@ -2,12 +2,14 @@
 #include "report/mlperf.h"
 
 #include <memory>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "base/file.h"
 #include "base/progress.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "import/mlperf/session.h"
@@ -31,9 +33,12 @@ Result<ExitCode> mlperf(const Options& options) {
     JD_ASSIGN(known, joulediff::mlperf::read_known_sources(options.sources));
   }
   std::vector<joulediff::mlperf::Found> found;
+  std::set<std::string> seen;
   for (const std::string& folder : options.folders) {
     JD_ASSIGN(const auto below, joulediff::mlperf::find_submissions(folder));
-    found.insert(found.end(), below.begin(), below.end());
+    // A tree and a folder in it, or one folder twice, are one submission.
+    for (const auto& one : below)
+      if (seen.insert(real_path(one.path)).second) found.push_back(one);
   }
   report::MlperfPage page;
   page.top = options.top;

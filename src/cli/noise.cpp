@@ -1,11 +1,13 @@
 #include "cli/noise.h"
 
 #include <deque>
+#include <map>
 
 #include <fmt/format.h>
 
 #include "attribute/attribute.h"
 #include "base/format.h"
+#include "cli/measurement.h"
 #include "cli/terminal.h"
 #include "diagnose/noise.h"
 #include "lab/profiles.h"
@@ -45,8 +47,16 @@ Result<ExitCode> measure_noise(const std::vector<std::string>& paths, bool keep,
   std::deque<run::Run> runs;
   std::deque<attribute::Attribution> costs;
   std::vector<diagnose::Repeated> repeated;
+  std::map<std::string, std::string> given;
   for (const std::string& path : paths) {
     JD_ASSIGN(runs.emplace_back(), run::read_run(path));
+    for (const run::Block& block : runs.back().blocks) {
+      const auto [first, is_new] = given.emplace(identity(runs.back(), block), path);
+      if (!is_new)
+        return fail(ExitCode::bad_input,
+                    fmt::format("{} was given before, as {}: give each run once", printable(path),
+                                printable(first->second)));
+    }
     auto cost = attribute::attribute(runs.back());
     if (!cost) return fail(std::move(cost).error().within(path));
     costs.push_back(std::move(*cost));

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 
 #include "base/format.h"
 #include "base/text_table.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "report/facts.h"
@@ -92,14 +92,6 @@ bool known_passes(const std::string& text) {
                      [](const std::string& name) { return kPasses.contains(name); });
 }
 
-bool same_file(const std::string& x, const std::string& y) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::path real_x = fs::weakly_canonical(fs::absolute(x, error), error);
-  const fs::path real_y = fs::weakly_canonical(fs::absolute(y, error), error);
-  return x == y || (!error && real_x == real_y);
-}
-
 Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::string>& command) {
   lab::RecordOptions options;
   const bool pair = !given.pair.empty();
@@ -150,6 +142,11 @@ Result<lab::RecordOptions> checked(const Options& given, const std::vector<std::
       return usage("--meter needs a command that prints readings, or the name of a CSV file");
   if (!given.meter_boundary.empty() && given.meters.empty())
     return usage("--meter-boundary says what a --meter sees; give that too");
+  // A program that is read, or a meter's file, is no place for the run.
+  Outputs outputs{"record", {}, given.force};
+  for (const lab::RecordSide& side : options.sides) outputs.files.push_back(side.output);
+  JD_TRY(check_apart(outputs, command));
+  JD_TRY(check_apart(outputs, given.meters));
   options.meters = given.meters;
   options.meter_boundary = given.meter_boundary;
   options.keep_spool = given.keep_spool;

@@ -1,7 +1,6 @@
 // joulediff simulate: what meters would have said of a program whose truth is known.
 #include <charconv>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include "base/file.h"
 #include "base/format.h"
 #include "base/text_table.h"
+#include "cli/outputs.h"
 #include "cli/terminal.h"
 #include "cli/verbs.h"
 #include "run/run_file.h"
@@ -23,7 +23,8 @@ namespace joulediff::cli {
 namespace {
 
 struct Options {
-  std::string program, board, output, truth, period, duty;
+  std::string program, period, duty;
+  std::optional<std::string> board, output, truth;
   std::optional<double> watts, seconds;
   std::uint64_t seed = 1;
   bool force = false;
@@ -50,7 +51,7 @@ Result<double> amount(const std::string& option, const std::string& text,
 // A program that the options describe: a square wave where a period is given.
 Result<simulate::Simulation> built_in(const Options& options) {
   simulate::Simulation result;
-  result.board_key = options.board.empty() ? "h200" : options.board;
+  result.board_key = options.board.value_or("h200");
   const simulate::NamedBoard* board = simulate::find_board(result.board_key);
   if (!board)
     return fail(ExitCode::usage, fmt::format("simulate: there is no board {}; there are {}",
@@ -85,7 +86,7 @@ Result<simulate::Simulation> built_in(const Options& options) {
 Result<simulate::Simulation> simulation(const Options& options) {
   if (options.program.empty()) return built_in(options);
   for (const auto& [given, name] :
-       {std::pair(!options.board.empty(), "--board (its file says `preset`)"),
+       {std::pair(options.board.has_value(), "--board (its file says `preset`)"),
         {!options.period.empty(), "--period"},
         {!options.duty.empty(), "--duty"},
         {options.watts.has_value(), "--watts"},
@@ -136,17 +137,18 @@ std::string report(const simulate::Recording& recording, const simulate::Simulat
 }
 
 Result<ExitCode> simulate_program(const Options& options) {
-  std::error_code error;
-  for (const std::string& path : {options.output, options.truth})
-    if (!path.empty() && !options.force && std::filesystem::exists(path, error))
-      return fail(ExitCode::usage, "simulate: " + printable(path) +
-                                       " exists: give another name, or --force to replace it");
+  Outputs outputs{"simulate", {}, options.force};
+  for (const auto& path : {options.output, options.truth})
+    if (path) outputs.files.push_back(*path);
+  std::vector<std::string> inputs;
+  if (!options.program.empty()) inputs.push_back(options.program);
+  JD_TRY(check_outputs(outputs, inputs));
   JD_ASSIGN(const simulate::Simulation what, simulation(options));
   const simulate::Recording recording =
       simulate::record(what.program, what.board, what.sensors, what.passes, options.seed);
-  if (!options.output.empty()) JD_TRY(run::write_run(recording.run, options.output));
-  if (!options.truth.empty())
-    JD_TRY(write_file_atomically(options.truth, simulate::truth_json(recording.truth)));
+  if (options.output) JD_TRY(run::write_run(recording.run, *options.output));
+  if (options.truth)
+    JD_TRY(write_file_atomically(*options.truth, simulate::truth_json(recording.truth)));
   JD_TRY(print(options.json
                    ? simulate::simulation_json(recording, what.board_key, what.source, options.seed)
                    : report(recording, what)));

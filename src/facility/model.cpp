@@ -295,6 +295,11 @@ Year year_of(const Plan& plan, const Alternative& alternative, const std::vector
   return YearMaker(plan, alternative, values, demand).make();
 }
 
+bool above_peak(const Alternative& alternative, const std::vector<double>& values) {
+  const Replica one(alternative, values);
+  return std::max(one.joules * one.throughput, one.idle) > one.peak * (1 + 1e-9);
+}
+
 double device_joules(const Alternative& alternative, const std::vector<double>& values) {
   return Replica(alternative, values).joules;
 }

@@ -63,6 +63,9 @@ struct Year {
 Year year_of(const Plan& plan, const Alternative& alternative, const std::vector<double>& values,
              double demand = 1);
 
+// Whether a replica draws more at load, or while it waits, than the peak that is said of it.
+bool above_peak(const Alternative& alternative, const std::vector<double>& values);
+
 // J per unit of the service at load, as measured: no site, no idle time, no spare is in it.
 double device_joules(const Alternative& alternative, const std::vector<double>& values);
 

@@ -1,6 +1,7 @@
 #include "facility/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -56,6 +57,13 @@ class PlanReader {
     return *table;
   }
 
+  // What stands in every table of the report.
+  static Status is_short(const TableReader& table, const char* key, const std::string& text) {
+    constexpr std::size_t kMost = 40;
+    if (width_of(printable(text)) <= kMost) return {};
+    return table.wrong(*table.find(key), fmt::format("give at most {} letters", kMost));
+  }
+
   Status head(const TableReader& top) {
     JD_ASSIGN(const std::string schema,
               top.needed_text("schema", "it is \"joulediff.plan/1\" for this version"));
@@ -81,6 +89,7 @@ class PlanReader {
   Status read_service(const TableReader& table) {
     Service& service = plan_.service;
     JD_ASSIGN(service.unit, table.needed_text("unit", "what is served, as in \"request\""));
+    JD_TRY(is_short(table, "unit", service.unit));
     JD_ASSIGN(service.per_year,
               inputs_.input(table, "per_year", "service", {"", kPositive, kHuge}));
     JD_ASSIGN(service.arrivals,
@@ -99,8 +108,21 @@ class PlanReader {
     JD_ASSIGN(service.growth, inputs_.input(table, "growth", "service", {"", -0.99, 100}));
     JD_ASSIGN(const auto years, table.whole("years", 1, 50));
     service.years = years.value_or(1);
+    JD_TRY(check_growth(table));
     JD_ASSIGN(service.rebound, inputs_.input(table, "rebound", "service", {"", 0, 10}));
     return table.finish();
+  }
+
+  Status check_growth(const TableReader& table) const {
+    if (!plan_.service.growth.valid()) return {};
+    constexpr double kMost = 1e6;
+    const double high = plan_.inputs[plan_.service.growth.index()].range.high;
+    const double factor = std::pow(1 + high, plan_.service.years);
+    if (factor <= kMost) return {};
+    return table.wrong(*table.find("growth"),
+                       fmt::format("over {} years it comes to {:.3g} times the demand; it is a "
+                                   "ratio a year, 0.2 for 20 %",
+                                   plan_.service.years, factor));
   }
 
   Status read_slo(const TableReader& table) {
@@ -190,11 +212,16 @@ class PlanReader {
       return top.wrong("there is no alternative: give at least one [[alternatives]]");
     if (list->array()->size() > kAlternatives)
       return top.wrong(*list, fmt::format("at most {} alternatives are read", kAlternatives));
+    static const std::set<std::string> kSections{"service", "slo",    "site",
+                                                 "tariff",  "carbon", "replica"};
     std::set<std::string> names;
     for (const Node& node : *list->array()) {
       if (node.table() == nullptr) return top.wrong(node, "give a table, [[alternatives]]");
       const TableReader table(node, file_);
       JD_ASSIGN(Alternative one, read_alternative(table));
+      if (kSections.contains(one.name))
+        return table.wrong(*table.find("name"),
+                           "a section of the plan has this name, and its numbers too");
       if (!names.insert(one.name).second)
         return table.wrong(*table.find("name"), "another alternative has this name");
       plan_.alternatives.push_back(std::move(one));
@@ -205,12 +232,18 @@ class PlanReader {
   Result<Alternative> read_alternative(const TableReader& table) {
     Alternative one = common_;
     JD_ASSIGN(one.name, table.needed_text("name", "what the alternative is called"));
+    JD_TRY(is_short(table, "name", one.name));
     JD_ASSIGN(const auto from, table.text("from"));
     one.from = from.value_or("");
-    const std::vector<std::string> boundaries{"rail", "board", "host", "node", "rack", "facility"};
+    const std::vector<std::string> boundaries{"rail",    "board", "host", "node-dc",
+                                              "node-ac", "node",  "rack", "facility"};
+    constexpr std::array kBoundaries{Boundary::rail, Boundary::board,   Boundary::host,
+                                     Boundary::node, Boundary::node,    Boundary::node,
+                                     Boundary::rack, Boundary::facility};
     JD_ASSIGN(const std::size_t boundary, table.choice("boundary", boundaries));
     const bool said = table.find("boundary") != nullptr;
-    one.boundary = static_cast<Boundary>(boundary);
+    one.boundary = kBoundaries[boundary];
+    const bool before_supply = said && boundaries[boundary] == "node-dc";
     JD_ASSIGN(const auto meter, table.text("meter"));
     one.meter = meter.value_or("");
     JD_TRY(read_replica(table, one.name, one));
@@ -225,7 +258,7 @@ class PlanReader {
     if (one.from.empty() && !said)
       return table.wrong("boundary is missing: what the energies are of, as in \"board\"");
     JD_TRY(check_device(table, one));
-    JD_TRY(check_node(table, one));
+    JD_TRY(check_node(table, one, before_supply));
     JD_TRY(check_scaling(table, one));
     JD_TRY(table.finish());
     return one;
@@ -266,17 +299,18 @@ class PlanReader {
     return need(one.idle_watts, "idle_watts", "what a replica draws while it waits for work");
   }
 
-  // What lies between the meter and the wall.
-  static Status check_node(const TableReader& table, Alternative& one) {
-    if (one.boundary >= Boundary::node) {
-      for (const char* key : {"rest_watts", "supply_efficiency"})
-        if (const Node* node = table.find(key); node != nullptr)
-          return table.wrong(*node, fmt::format("energies of the {} have it in them; leave it out",
-                                                name(one.boundary)));
-      one.rest_watts = one.supply = InputId();
+  // What lies between the meter and the wall: of a node-dc its supply alone.
+  static Status check_node(const TableReader& table, Alternative& one, bool node_dc) {
+    const auto holds = [&](const char* key, InputId& id) -> Status {
+      if (const Node* node = table.find(key); node != nullptr)
+        return table.wrong(*node, fmt::format("energies of the {} have it in them; leave it out",
+                                              name(one.boundary)));
+      id = InputId();
       return {};
-    }
-    if (!one.rest_watts.valid())
+    };
+    if (one.boundary >= Boundary::node) JD_TRY(holds("rest_watts", one.rest_watts));
+    if (one.boundary >= Boundary::node && !node_dc) return holds("supply_efficiency", one.supply);
+    if (!node_dc && !one.rest_watts.valid())
       return table.wrong(fmt::format(
           "rest_watts is missing: what a replica's node draws beside its {} (a range, as "
           "it is rarely known well)",
@@ -285,7 +319,7 @@ class PlanReader {
       return table.wrong(
           fmt::format("supply_efficiency is missing: of the power supply between the wall and the "
                       "{}; 1 if the watts are of the wall",
-                      name(one.boundary)));
+                      node_dc ? "node's meter" : name(one.boundary)));
     return {};
   }
 

@@ -218,6 +218,7 @@ Result<std::vector<double>> InputReader::file(const TableReader& table, const st
                                               Content content, Signal& signal) {
   SeriesSource source;
   source.path = path;
+  source.currency = plan_.currency;
   JD_ASSIGN(source.time, table.text("time_column"));
   JD_ASSIGN(source.value, table.text("value_column"));
   JD_ASSIGN(source.unit, table.text("unit"));
@@ -253,6 +254,7 @@ Result<Signal> InputReader::signal(const TableReader& table, std::string_view ke
   if (inner_table == nullptr || inner_table->contains("base") || inner_table->contains("low") ||
       inner_table->contains("high")) {
     JD_ASSIGN(signal.level, input(table, key, prefix, kind));
+    JD_TRY(plausible(table, *node, signal, content));
     return signal;
   }
   const TableReader inner(*node, table.file());
@@ -271,12 +273,84 @@ Result<Signal> InputReader::signal(const TableReader& table, std::string_view ke
     signal.course = clock.empty() ? std::move(periodic) : std::move(clock);
   }
   const std::string name = prefix + "." + std::string(key);
-  JD_ASSIGN(signal.level, input(inner, "scale", name, {"", 0, 100}));
+  constexpr double kMostScale = 100;
+  const double least = content == Content::demand ? 1e-12 : 0;
+  JD_ASSIGN(signal.level, input(inner, "scale", name, {"", least, kMostScale}));
   if (!signal.level.valid())
-    signal.level = add(
-        {name + ".scale", "", {1, 1, 1}, false, Standing::modelled, table.origin(*node), 0, 100});
+    signal.level = add({name + ".scale",
+                        "",
+                        {1, 1, 1},
+                        false,
+                        Standing::modelled,
+                        table.origin(*node),
+                        least,
+                        kMostScale});
   JD_TRY(inner.finish());
+  JD_TRY(plausible(table, *node, signal, content));
   return signal;
+}
+
+// The same is asked of a number, of hours, and of a file, over all that the scale or the range
+// makes of it; and a turning point is sought no further than that.
+Status InputReader::plausible(const TableReader& table, const Node& node, const Signal& signal,
+                              Content content) {
+  Input& level = plan_.inputs[signal.level.index()];
+  double least = level.range.low, most = level.range.high, mean = level.range.base;
+  double high = 1;
+  if (signal.varies()) {
+    const auto [lowest, highest] = std::minmax_element(signal.course.begin(), signal.course.end());
+    const auto scaled = [&](double scale, double value) {
+      return signal.floor + scale * (value - signal.floor);
+    };
+    least = std::min(scaled(level.range.low, *lowest), scaled(level.range.high, *lowest));
+    most = std::max(scaled(level.range.low, *highest), scaled(level.range.high, *highest));
+    mean = std::accumulate(signal.course.begin(), signal.course.end(), 0.0) /
+           static_cast<double>(signal.course.size());
+    high = *highest - signal.floor;
+  }
+  const auto limit = [&](double value) {
+    if (signal.varies() && high > 0)
+      level.most = std::min(level.most, std::max(level.range.high, (value - signal.floor) / high));
+    if (!signal.varies()) level.most = std::min(level.most, value);
+  };
+  const auto note = [&](const char* rule, const std::string& message) {
+    plan_.diagnostics.push_back({Severity::warning, fmt::format("facility.{}", rule), message, 1});
+  };
+  switch (content) {
+    case Content::demand:
+      if (least < 0) return table.wrong(node, "an hour has less than 0 units; arrivals are counts");
+      if (!(most > 0)) return table.wrong(node, "no unit arrives in the whole year");
+      break;
+    case Content::pue:
+      if (least < 1 || most > 10)
+        return table.wrong(node, fmt::format("a PUE of {:.3g} is none: it is from 1 to 10",
+                                             least < 1 ? least : most));
+      limit(10);
+      break;
+    case Content::carbon:
+      if (least < 0)
+        note("negative_carbon",
+             fmt::format("intensities fall to {:.3g} g/kWh; is that meant?", least));
+      if (most > 3000)
+        return table.wrong(
+            node, fmt::format("{:.4g} g/kWh is more than any power station emits; is the unit "
+                              "right?",
+                              most));
+      limit(3000);
+      break;
+    case Content::price:
+      if (mean < 0)
+        note("negative_price", fmt::format("the price of a kWh is {:.3g} {} on average; is that "
+                                           "meant?",
+                                           mean, printable(plan_.currency)));
+      if (std::max(-least, most) > 1e6)
+        return table.wrong(node, fmt::format("a price of {:.3g} {} a kWh is none; is the unit "
+                                             "right?",
+                                             most > 1e6 ? most : least, printable(plan_.currency)));
+      limit(1e6);
+      break;
+  }
+  return {};
 }
 
 Result<std::vector<double>> InputReader::weights(const TableReader& table, std::string_view key) {

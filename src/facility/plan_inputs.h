@@ -44,6 +44,8 @@ class InputReader {
   Result<std::vector<double>> periods(const TableReader& table, const Kind& kind) const;
   Result<std::vector<double>> file(const TableReader& table, const std::string& path,
                                    Content content, Signal& signal);
+  Status plausible(const TableReader& table, const Node& node, const Signal& signal,
+                   Content content);
 
   Plan& plan_;
   const Surroundings& from_;

@@ -45,6 +45,8 @@ constexpr std::array kProviders{
              false, "marginal"},
     Provider{"WattTime", Content::carbon, "point_time", "value", "lb/MWh", "UTC",
              DateOrder::unknown, false, "marginal"},
+    Provider{"WattTime", Content::carbon, "timestamp", "value", "lb/MWh", "UTC", DateOrder::unknown,
+             false, "marginal"},
     Provider{"EIA", Content::carbon, "utc time", "co2 emissions intensity for consumed electricity",
              "lb/kWh", "UTC", DateOrder::month_first, true, "average"},
     Provider{"EIA", Content::carbon, "utc time",
@@ -87,8 +89,31 @@ std::string header_of(const Csv& csv) {
   return csv.header.size() > kShown ? out + ", …" : out;
 }
 
-// "EUR/MWh", "gCO2eq/kWh"; what stands before the slash of a price is the currency.
-Result<double> factor_of(std::string_view unit, Content content) {
+// What stands before the slash of a price is the tariff's currency, or its hundredth part.
+Result<double> part_of(std::string_view money, std::string_view unit, std::string_view currency) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kSigns{
+      std::pair{"€", "eur"}, {"$", "usd"}, {"£", "gbp"}};
+  const std::string wanted = lower(trimmed(currency));
+  std::string name(money);
+  if (wanted == "gbp" && (name == "p" || name == "pence")) return 0.01;
+  for (const auto& [sign, code] : kSigns)
+    if (const std::size_t at = name.find(sign); at != std::string::npos)
+      name.replace(at, sign.size(), code);
+  double part = 1;
+  for (const std::string_view cent : {"cents", "cent", "ct", "¢", "c"})
+    if (name.ends_with(cent)) {
+      name.resize(name.size() - cent.size());
+      part = 0.01;
+      break;
+    }
+  if (wanted.empty() || name == wanted || (name.empty() && part != 1)) return part;
+  return fail(ExitCode::bad_input,
+              fmt::format("its prices are in {}, and the tariff's currency is {}; convert them",
+                          printable(unit), printable(currency)));
+}
+
+// "EUR/MWh", "ct/kWh", "gCO2eq/kWh".
+Result<double> factor_of(std::string_view unit, Content content, std::string_view currency) {
   std::string name = lower(trimmed(unit));
   for (const std::string_view noise : {"co₂eq", "co2eq", "co₂e", "co2e", "co₂", "co2", "lbs"}) {
     const std::size_t at = name.find(noise);
@@ -99,8 +124,12 @@ Result<double> factor_of(std::string_view unit, Content content) {
   for (const Unit& one : kUnits) {
     if (one.content != content) continue;
     if (content == Content::price ? name.size() > one.name.size() && name.ends_with(one.name)
-                                  : name == one.name)
-      return one.factor;
+                                  : name == one.name) {
+      if (content != Content::price) return one.factor;
+      JD_ASSIGN(const double part,
+                part_of(name.substr(0, name.size() - one.name.size()), unit, currency));
+      return part * one.factor;
+    }
     known += (known.empty() ? "" : ", ") +
              (content == Content::price ? "EUR" + std::string(one.name) : std::string(one.name));
   }
@@ -122,9 +151,12 @@ Result<std::size_t> named(const Csv& csv, const std::string& name) {
                                                printable(name), header_of(csv)));
 }
 
-const Provider* provider_of(const Csv& csv, Content content) {
+// A column that is called "value" says nothing of its provider where the plan says what it holds.
+const Provider* provider_of(const Csv& csv, Content content, const SeriesSource& source) {
+  const bool said = source.value || source.unit;
   for (const Provider& one : kProviders)
-    if (one.content == content && beginning_with(csv, one.time) && beginning_with(csv, one.value))
+    if (one.content == content && beginning_with(csv, one.time) && beginning_with(csv, one.value) &&
+        !(one.value == "value" && said))
       return &one;
   return nullptr;
 }
@@ -136,7 +168,7 @@ Result<Columns> choose_columns(const Csv& csv, const SeriesSource& source, Conte
   Columns columns;
   columns.zone = zone;
   columns.stamps_end = source.stamps_end;
-  const Provider* provider = provider_of(csv, content);
+  const Provider* provider = provider_of(csv, content, source);
   if (provider == nullptr && (!source.time || !source.value))
     return fail(ExitCode::bad_input,
                 fmt::format("its columns are those of no provider that is known; say which hold "
@@ -171,7 +203,7 @@ Result<Columns> choose_columns(const Csv& csv, const SeriesSource& source, Conte
                   fmt::format("the unit of column {} is not known; say it by unit =, as in {}",
                               printable(csv.header[columns.value]),
                               content == Content::carbon ? "\"g/kWh\"" : "\"EUR/MWh\""));
-    JD_ASSIGN(columns.factor, factor_of(unit, content));
+    JD_ASSIGN(columns.factor, factor_of(unit, content, source.currency));
   }
   return columns;
 }

@@ -1,5 +1,6 @@
 // What a statement about a site needs, rule by rule. F1 (PUE on energy that has it already, and
 // boundaries that differ) refuses where the plan is read; the rest are said here.
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -82,13 +83,31 @@ class Review {
         say(Severity::error, "late",
             fmt::format("{} has {} of its units in time; give it more replicas", name,
                         format_percent(year.in_time / year.served)));
-      if (plan_.capacity && year.peak > *plan_.capacity)
-        warn("capacity", fmt::format("{} peaks at {}, and the site gives {}", name,
-                                     format(Watts(year.peak)), format(Watts(*plan_.capacity))));
+      capacity(i, name);
     }
-    if (!study_.comparable())
+    if (!study_.same_work && plan_.alternatives.size() > 1)
       say(Severity::error, "unequal_work",
           "the alternatives do not do the same work, so none is ranked above another");
+  }
+
+  // Now, at the high end of its range, and after the growth.
+  void capacity(std::size_t i, const std::string& name) {
+    if (!plan_.capacity) return;
+    const auto& all = measures();
+    const auto peak =
+        std::find_if(all.begin(), all.end(), [](const Measure& one) { return one.key == "peak"; });
+    const Range& range = study_.subjects[i].values[static_cast<std::size_t>(peak - all.begin())];
+    const double grown = study_.demand.peak.empty() ? 0 : study_.demand.peak[i].high;
+    const auto say = [&](std::string_view how, double watts) {
+      warn("capacity", fmt::format("{} {} {}, and the site gives {}", name, how,
+                                   format(Watts(watts)), format(Watts(*plan_.capacity))));
+    };
+    if (range.base > *plan_.capacity)
+      say("peaks at", range.base);
+    else if (range.high > *plan_.capacity)
+      say("may peak at", range.high);
+    else if (grown > *plan_.capacity)
+      say("may, after the growth, peak at", grown);
   }
 
   void peak() {
@@ -101,6 +120,12 @@ class Review {
                          "boundary?",
                          printable(one.name), format(Watts(load)),
                          format(Watts(base(one.idle_watts)))));
+      if (one.peak_watts.valid() && above_peak(one, plan_.base_values()))
+        warn("peak_below_load",
+             fmt::format("{} has peak_watts of {}, which is less than it draws at load ({}) or "
+                         "while it waits ({})",
+                         printable(one.name), format(Watts(base(one.peak_watts))),
+                         format(Watts(load)), format(Watts(base(one.idle_watts)))));
       if (!one.peak_watts.valid())
         warn("peak_from_mean",
              fmt::format("{} has no peak_watts, so its mean at load stands for its peak; measured "

@@ -1,6 +1,7 @@
 #include "facility/series.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -17,7 +18,7 @@ namespace {
 
 struct Point {
   Instant begin = 0;
-  double value = 0;
+  double value = 0;  // NaN: the row has a time and no number
   std::size_t line = 0;
 };
 
@@ -33,6 +34,31 @@ struct Tally {
   }
 };
 
+constexpr Instant kHour = 3600, kDay = 24 * kHour;
+constexpr double kHuge = 1e18;  // what is beyond is no value: meters say 9.91e37 for "none"
+
+// "1 row has", "2 rows have".
+std::string counted(std::uint64_t count, std::string_view what, std::string_view one,
+                    std::string_view many) {
+  return fmt::format("{} {}{} {}", count, what, count == 1 ? "" : "s", count == 1 ? one : many);
+}
+
+// "12,345": twelve thousand, or twelve and a third? "0,345", "12,5" and "1234,567" have a decimal.
+enum class Comma { none, decimal, either };
+Comma comma_of(std::string_view cell) {
+  if (cell.starts_with('-') || cell.starts_with('+')) cell.remove_prefix(1);
+  const std::size_t at = cell.find(',');
+  if (at == std::string_view::npos || cell.find(',', at + 1) != std::string_view::npos)
+    return Comma::none;
+  const std::string_view whole = cell.substr(0, at), rest = cell.substr(at + 1);
+  const auto digits = [](std::string_view text) {
+    return std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  };
+  if (!digits(whole) || !digits(rest)) return Comma::none;
+  const bool either = rest.size() == 3 && !whole.empty() && whole.size() <= 3 && whole[0] != '0';
+  return either ? Comma::either : Comma::decimal;
+}
+
 class SeriesReader {
  public:
   SeriesReader(const SeriesSource& source, Content content, const std::vector<Hour>& hours,
@@ -44,9 +70,8 @@ class SeriesReader {
     JD_ASSIGN(columns_, choose_columns(csv, source_, content_, zone_));
     JD_TRY(read_points(csv));
     order();
-    find_step();
-    if (columns_.stamps_end)
-      for (Point& point : points_) point.begin -= step_;
+    JD_TRY(find_step());
+    if (columns_.stamps_end) begin_earlier();
     Series series;
     series.provider = columns_.provider;
     series.kind = columns_.kind;
@@ -54,7 +79,6 @@ class SeriesReader {
     series.step = static_cast<double>(step_);
     series.by_hour = over_hours();
     JD_TRY(bridge(series.by_hour));
-    JD_TRY(plausible(series.by_hour));
     return series;
   }
 
@@ -88,7 +112,9 @@ class SeriesReader {
     const auto first = stamp_of(csv.rows.front());
     const auto last = stamp_of(csv.rows.back());
     backwards_ = first && last && last->local < first->local;
-    Tally short_rows, stamps, values, never;
+    Tally short_rows, stamps, values, never, either;
+    bool decimals = false;
+    std::size_t readable = 0;
     for (const CsvRow& row : csv.rows) {
       if (!std::all_of(wanted.begin(), wanted.end(), [&](const auto& one) {
             return one.first < row.cells.size() && row.cells[one.first] == one.second;
@@ -109,52 +135,74 @@ class SeriesReader {
         never.add(row.line, cell);
         continue;
       }
-      const auto value = number(row.cells[columns_.value], decimal_comma);
-      if (!value) {
-        values.add(row.line, row.cells[columns_.value]);
-        continue;
-      }
-      points_.push_back({*begin, *value * columns_.factor, row.line});
+      const std::string& said = row.cells[columns_.value];
+      auto value = number(said, decimal_comma);
+      if (value && !(std::fabs(*value * columns_.factor) <= kHuge)) value.reset();
+      if (!value) values.add(row.line, said);
+      if (value) ++readable;
+      if (const Comma comma = comma_of(said); decimal_comma && comma == Comma::either)
+        either.add(row.line, said);
+      else
+        decimals = decimals || comma == Comma::decimal;
+      points_.push_back({*begin, value ? *value * columns_.factor : std::nan(""), row.line});
     }
-    if (stamps.count * 100 > csv.rows.size() || points_.empty())
+    const auto many = [&](const Tally& rows) { return rows.count * 100 > csv.rows.size(); };
+    if (many(stamps) || many(values) || many(short_rows) || readable == 0)
       return no_points(stamps, values, short_rows);
+    if (either.count > 0 && !decimals)
+      return fail(ExitCode::bad_input,
+                  fmt::format("line {}: \"{}\" may be {} or a decimal; write it with a point, or "
+                              "without a comma",
+                              either.line, printable(either.cell), without_comma(either.cell)));
     if (short_rows.count > 0)
       note(Severity::warning, "short_rows",
-           fmt::format("{} rows have too few cells, first in line {}; they are left out",
-                       short_rows.count, short_rows.line),
+           fmt::format("{} too few cells, first in line {}; left out",
+                       counted(short_rows.count, "row", "has", "have"), short_rows.line),
            short_rows.count);
     if (stamps.count > 0)
-      note(
-          Severity::warning, "unreadable_times",
-          fmt::format("{} rows have no readable time, first in line {} (\"{}\"); they are left out",
-                      stamps.count, stamps.line, printable(stamps.cell)),
-          stamps.count);
+      note(Severity::warning, "unreadable_times",
+           fmt::format("{} no readable time, first in line {} (\"{}\"); left out",
+                       counted(stamps.count, "row", "has", "have"), stamps.line,
+                       printable(stamps.cell)),
+           stamps.count);
     if (values.count > 0)
       note(Severity::warning, "unreadable_values",
-           fmt::format("{} rows have no number, first in line {} (\"{}\"); they are left out",
-                       values.count, values.line, printable(values.cell)),
+           fmt::format("{} no number, first in line {} (\"{}\"); left out",
+                       counted(values.count, "row", "has", "have"), values.line,
+                       printable(values.cell)),
            values.count);
     if (never.count > 0)
       note(Severity::warning, "times_that_never_were",
-           fmt::format("{} rows have a time that {} never had, first in line {} (\"{}\"), as the "
-                       "clocks went forward; they are left out",
-                       never.count, columns_.zone.name(), never.line, printable(never.cell)),
+           fmt::format("{} a time that {} never had, first in line {} (\"{}\"), as the clocks went "
+                       "forward; left out",
+                       counted(never.count, "row", "has", "have"), columns_.zone.name(), never.line,
+                       printable(never.cell)),
            never.count);
     return {};
   }
 
+  static std::string without_comma(std::string cell) {
+    std::erase(cell, ',');
+    return printable(cell);
+  }
+
+  // The kind of which there are most.
   Status no_points(const Tally& stamps, const Tally& values, const Tally& short_rows) const {
-    if (stamps.count > 0)
+    const auto others = [](const Tally& rows) {
+      return rows.count > 1 ? fmt::format(" ({} rows)", rows.count) : std::string();
+    };
+    if (stamps.count > 0 && stamps.count >= std::max(values.count, short_rows.count))
       return fail(ExitCode::bad_input,
-                  fmt::format("line {}: \"{}\" is no time that can be read; write it as "
+                  fmt::format("line {}: \"{}\" is no time that can be read{}; write it as "
                               "2024-03-31T02:00:00Z",
-                              stamps.line, printable(stamps.cell)));
-    if (values.count > 0)
-      return fail(ExitCode::bad_input,
-                  fmt::format("line {}: \"{}\" is no number", values.line, printable(values.cell)));
+                              stamps.line, printable(stamps.cell), others(stamps)));
+    if (values.count > 0 && values.count >= short_rows.count)
+      return fail(ExitCode::bad_input, fmt::format("line {}: \"{}\" is no number{}", values.line,
+                                                   printable(values.cell), others(values)));
     if (short_rows.count > 0)
       return fail(ExitCode::bad_input,
-                  fmt::format("line {}: the row has fewer cells than the header", short_rows.line));
+                  fmt::format("line {}: the row has fewer cells than the header{}", short_rows.line,
+                              others(short_rows)));
     return fail(ExitCode::bad_input, "no row has what where = asks for");
   }
 
@@ -193,19 +241,24 @@ class SeriesReader {
         unique.push_back(point);
         continue;
       }
+      if (std::isnan(unique.back().value)) {
+        unique.back() = point;
+        continue;
+      }
       repeated.add(point.line);
       most = std::max(most, std::fabs(point.value - unique.back().value));
     }
     if (repeated.count > 0)
       note(Severity::warning, "duplicates",
-           fmt::format("{} times come more than once, first in line {}, with values up to {:.6g} "
-                       "apart; the first of each counts",
-                       repeated.count, repeated.line, most / columns_.factor),
+           fmt::format("{} more than once, first in line {}, with values up to {:.6g} apart; the "
+                       "first of each counts",
+                       counted(repeated.count, "time", "comes", "come"), repeated.line,
+                       most / columns_.factor),
            repeated.count);
     points_ = std::move(unique);
   }
 
-  void find_step() {
+  Status find_step() {
     std::map<Instant, std::size_t> distances;
     for (std::size_t i = 1; i < points_.size(); ++i)
       ++distances[points_[i].begin - points_[i - 1].begin];
@@ -216,7 +269,14 @@ class SeriesReader {
       most = count;
       step_ = distance;
     }
-    for (const auto& [distance, count] : distances) closer += distance < step_ ? count : 0;
+    const Instant least = ordinary(step_);
+    for (const auto& [distance, count] : distances) closer += distance < least ? count : 0;
+    constexpr Instant kMonth = 31 * kDay;
+    if (step_ > kMonth)
+      return fail(ExitCode::bad_input,
+                  fmt::format("its rows are {:.0f} days apart, and none speaks of more than a "
+                              "month; a level of the year is a number",
+                              static_cast<double>(step_) / kDay));
     if (step_ < 3600)
       note(Severity::note, "steps",
            fmt::format("its rows are {} apart; hours are their mean by time",
@@ -228,15 +288,31 @@ class SeriesReader {
                        format(Seconds(static_cast<double>(step_)))));
     if (closer > 0)
       note(Severity::warning, "mixed_steps",
-           fmt::format("{} rows follow after less than the usual {}; each counts until the next",
-                       closer, format(Seconds(static_cast<double>(step_)))),
+           fmt::format("{} after less than the usual {}; each counts until the next",
+                       counted(closer, "row", "follows", "follow"),
+                       format(Seconds(static_cast<double>(step_)))),
            closer);
+    return {};
+  }
+
+  // The nearest that steps come by the calendar alone: months of 28 days, days of 23 hours.
+  static Instant ordinary(Instant step) {
+    if (step >= 28 * kDay) return 28 * kDay - kHour;
+    return step >= kDay ? step - kHour : step;
+  }
+
+  // A stamp of an end: its row begins where the one before ended, or a step earlier.
+  void begin_earlier() {
+    for (std::size_t i = points_.size(); i-- > 0;) {
+      const Instant end = points_[i].begin;
+      points_[i].begin = end - step_;
+      if (i > 0 && points_[i - 1].begin > points_[i].begin) points_[i].begin = points_[i - 1].begin;
+    }
   }
 
   // NaN where no row covers any of the hour.
   std::vector<double> over_hours() {
     std::vector<double> values(hours_.size(), std::nan(""));
-    const double per = content_ == Content::demand ? static_cast<double>(step_) : 1;
     std::size_t at = 0;
     std::uint64_t partial = 0;
     std::size_t first_partial = 0;
@@ -247,6 +323,9 @@ class SeriesReader {
       double sum = 0;
       double covered = 0;
       for (std::size_t i = at; i < points_.size() && points_[i].begin < end; ++i) {
+        if (std::isnan(points_[i].value)) continue;
+        const double per =
+            content_ == Content::demand ? static_cast<double>(end_of(i) - points_[i].begin) : 1;
         const auto overlap =
             static_cast<double>(std::min(end, end_of(i)) - std::max(begin, points_[i].begin));
         sum += points_[i].value / per * overlap;
@@ -256,18 +335,20 @@ class SeriesReader {
       if (covered > 0 && covered < hours_[h].seconds && partial++ == 0) first_partial = h;
     }
     if (partial > 0)
-      note(
-          Severity::warning, "partial_hours",
-          fmt::format("{} hours lack some of their rows, the first at {}; what is there stands for "
-                      "the hour",
-                      partial, facility::text(hours_[first_partial].local)),
-          partial);
+      note(Severity::warning, "partial_hours",
+           fmt::format("{} some of {} rows, the first at {}; what is there stands for the hour",
+                       counted(partial, "hour", "lacks", "lack"), partial == 1 ? "its" : "their",
+                       facility::text(hours_[first_partial].local)),
+           partial);
     return values;
   }
 
   Instant end_of(std::size_t i) const {
     const Instant end = points_[i].begin + step_;
-    return i + 1 < points_.size() ? std::min(end, points_[i + 1].begin) : end;
+    if (i + 1 == points_.size()) return end;
+    const Instant next = points_[i + 1].begin;
+    const bool long_day = step_ >= kDay && next > end && next - end <= kHour;  // of 25 hours
+    return long_day ? next : std::min(end, next);
   }
 
   Status bridge(std::vector<double>& values) {
@@ -290,8 +371,8 @@ class SeriesReader {
     }
     if (filled > 0)
       note(Severity::warning, "gaps",
-           fmt::format("{} hours have no row, the first at {}; they are filled from both sides",
-                       filled, facility::text(hours_[first].local)),
+           fmt::format("{} no row, the first at {}; filled from both sides",
+                       counted(filled, "hour", "has", "have"), facility::text(hours_[first].local)),
            filled);
     return {};
   }
@@ -307,25 +388,6 @@ class SeriesReader {
                 fmt::format("no rows from {} on for {} hours; up to {} hours are filled, so give "
                             "the rows that are missing",
                             facility::text(hours_[begin].local), end - begin, kBridged));
-  }
-
-  Status plausible(const std::vector<double>& values) {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    if (content_ == Content::demand && *least < 0)
-      return fail(ExitCode::bad_input, "an hour has less than 0 units; arrivals are counts");
-    if (content_ == Content::pue && (*least < 1 || *most > 10))
-      return fail(ExitCode::bad_input, fmt::format("a PUE of {:.3g} is none: it is 1 or more",
-                                                   *least < 1 ? *least : *most));
-    if (content_ == Content::carbon && *least < 0)
-      note(Severity::warning, "negative_carbon",
-           fmt::format("intensities fall to {:.3g} g/kWh; is that meant?", *least));
-    if (content_ == Content::carbon && *most > 3000)
-      return fail(
-          ExitCode::bad_input,
-          fmt::format("{:.4g} g/kWh is more than any power station emits; is the unit of {} "
-                      "right?",
-                      *most, columns_.provider.empty() ? "the column" : columns_.provider));
-    return {};
   }
 
   const SeriesSource& source_;

@@ -1,10 +1,12 @@
 // Values over a year's hours from somebody's CSV: carbon intensities, prices, arrivals, PUE.
 //
 // A row says what was so for a while: from its stamp (or up to it, where stamps are of ends) for
-// one step of the file, which is the commonest distance between rows. Hours are the mean over what
-// the rows cover, by time, so 5 and 15 minutes become hours, and hours that begin at a quarter past
-// do so rightly. Nothing is guessed in silence: unsorted, repeated and missing rows are counted
-// diagnostics; up to kBridged hours without data are filled from both sides, and more is an error.
+// one step of the file, which is the commonest distance between rows, or until the next row, which
+// is nearer where steps are months and days of 23 hours. Counts are spread over that. Hours are the
+// mean over what the rows cover, by time, so 5 and 15 minutes become hours, and hours that begin at
+// a quarter past do so rightly. Nothing is guessed in silence: unsorted, repeated and missing rows
+// are counted diagnostics; up to kBridged hours without data are filled from both sides, and more
+// is an error.
 #pragma once
 
 #include <map>
@@ -28,6 +30,7 @@ struct SeriesSource {
   std::optional<std::string> value;  // column
   std::optional<std::string> unit;
   std::optional<std::string> zone;             // of stamps that say none
+  std::string currency;                        // that prices must be in; empty: any
   bool stamps_end = false;                     // a stamp is the end of what its row is about
   std::map<std::string, std::string> where{};  // only rows with these cells
 };

@@ -322,8 +322,6 @@ TEST(Series, BadFilesSayWhatAndWhere) {
               HasSubstr("line 2: the row has fewer cells than the header"));
   EXPECT_THAT(message("time,value\n2023-01-01,1\n", plain("stone"), Content::carbon),
               HasSubstr("unit stone is not known"));
-  const std::string pue = year_of("time,value", [](Instant at) { return utc(at) + ",0.9"; });
-  EXPECT_THAT(message(pue, plain(), Content::pue), HasSubstr("PUE of 0.9"));
 }
 
 }  // namespace

@@ -11,23 +11,37 @@ namespace joulediff::facility {
 namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kNone = 1e-9;  // a difference of rounding
 constexpr Range kNothing{kUnknown, kUnknown, kUnknown};
 
-// Adds up what single changes move a value by, upwards and downwards apart.
+// Adds up what single changes move a value by, upwards and downwards apart: of the two ends of one
+// input that move it the same way, the larger. A bound that no single change breaks (0 of energies)
+// is not broken by their sum.
 class Spread {
  public:
-  explicit Spread(double base) : base_(base) {}
-  void add(double low, double high) {
-    for (const double value : {low, high}) {
-      const double by = value - base_;
-      (by > 0 ? up_ : down_) = std::hypot(by > 0 ? up_ : down_, by);
-    }
+  Spread(double base, double least, double most) : base_(base), least_(least), most_(most) {
+    reach(base);
   }
-  Range range() const { return {base_ - down_, base_, base_ + up_}; }
+  void add(double low, double high) {
+    up_ = std::hypot(up_, std::max({0.0, low - base_, high - base_}));
+    down_ = std::hypot(down_, std::max({0.0, base_ - low, base_ - high}));
+    reach(low);
+    reach(high);
+  }
+  Range range() const {
+    return {std::max(least_, base_ - down_), base_, std::min(most_, base_ + up_)};
+  }
 
  private:
+  void reach(double value) {
+    if (value < least_) least_ = -kInfinite;
+    if (value > most_) most_ = kInfinite;
+  }
+
   double base_ = 0;
+  double least_ = 0;
+  double most_ = 0;
   double up_ = 0;
   double down_ = 0;
 };
@@ -85,8 +99,9 @@ class Students {
       Subject subject;
       subject.year = years_[a];
       std::vector<Spread> spreads;
-      for (const Measure& measure : measures()) spreads.emplace_back(measure.of(years_[a]));
-      Spread device(device_joules(one, base_));
+      for (const Measure& measure : measures())
+        spreads.emplace_back(measure.of(years_[a]), 0, measure.unit == "ratio" ? 1 : kInfinite);
+      Spread device(device_joules(one, base_), 0, kInfinite);
       for (std::size_t i = 0; i < plan().inputs.size(); ++i) {
         const Input& input = plan().inputs[i];
         const InputId id(i);
@@ -98,6 +113,11 @@ class Students {
         device.add(device_with(one, id, input.range.low), device_with(one, id, input.range.high));
       }
       for (const Spread& spread : spreads) subject.values.push_back(spread.range());
+      for (std::size_t m = 0; m < spreads.size(); ++m) {
+        if (measures()[m].key != "installed") continue;  // there is no half a replica
+        subject.values[m].low = std::floor(subject.values[m].low);
+        subject.values[m].high = std::ceil(subject.values[m].high);
+      }
       subject.device = device.range();
       subject.device_standing = plan().inputs[one.joules_per_unit.index()].standing;
       if (one.work_per_unit.valid())
@@ -116,12 +136,13 @@ class Students {
   // Equal work first: where one leaves units unserved or late that another does not, no order is
   // given.
   void rank() {
-    if (years_.size() < 2) return;
     constexpr double kEqual = 1e-6;
     for (const Year& year : years_)
       if (year.served < year.arrived * (1 - kEqual) || year.in_time < years_[0].in_time * 0.99 ||
           year.in_time > years_[0].in_time * 1.01)
         return;
+    study_.same_work = true;
+    if (years_.size() < 2) return;
     study_.ranking.resize(years_.size());
     std::iota(study_.ranking.begin(), study_.ranking.end(), std::size_t{0});
     std::sort(study_.ranking.begin(), study_.ranking.end(), [&](std::size_t a, std::size_t b) {
@@ -139,7 +160,7 @@ class Students {
     pair.best = best;
     pair.other = other;
     const double base = difference(years_[best].of(plan().aim), years_[other].of(plan().aim));
-    Spread spread(base);
+    Spread spread(base, -1, 1);
     for (std::size_t i = 0; i < plan().inputs.size(); ++i) {
       const Input& input = plan().inputs[i];
       const InputId id(i);
@@ -201,6 +222,7 @@ class Students {
         const double share = static_cast<double>(step) / kSteps;
         const double here =
             base > 0 && end > 0 ? base * std::pow(end / base, share) : base + (end - base) * share;
+        if (!possible(best, id, here) || !possible(other, id, here)) break;
         if (gap(best, other, id, here) >= 0) {
           before = here;
           continue;
@@ -213,6 +235,15 @@ class Students {
       }
     }
     return found;
+  }
+
+  // A replica never draws more than its peak, unless the plan itself says so.
+  bool possible(std::size_t alternative, InputId id, double value) const {
+    const Alternative& one = plan().alternatives[alternative];
+    if (!one.peak_watts.valid() || !uses(one, id) || above_peak(one, base_)) return true;
+    std::vector<double> values = base_;
+    values[id.index()] = value;
+    return !above_peak(one, values);
   }
 
   double bisect(std::size_t best, std::size_t other, InputId id, double still,

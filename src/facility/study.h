@@ -3,7 +3,8 @@
 //
 // A range is made of one change at a time: each input goes to its low and to its high while the
 // others stay at their base, and what that moves the outcome by is added up as the root of the sum
-// of squares, upwards and downwards apart. That holds for inputs that err independently, as the
+// of squares, upwards and downwards apart; what no single change brings below 0 ends there. That
+// holds for inputs that err independently, as the
 // joules of base/energy.h do; replicas come in whole numbers, so an outcome may leap.
 //
 // The difference of two alternatives is taken with the same value of a shared input on both sides
@@ -87,8 +88,8 @@ struct Study {
   Demand demand;
   std::vector<Rebound> rebound;  // one for each pair
   Diagnostics diagnostics;       // of the plan and of the study
-
-  bool comparable() const { return plan.alternatives.size() < 2 || !ranking.empty(); }
+  // All that arrives is served, as much of it in time by one alternative as by the others.
+  bool same_work = false;
 };
 
 Study study(Plan plan);

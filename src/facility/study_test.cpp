@@ -184,7 +184,7 @@ supply_efficiency = 0.5
 TEST(Study, UnequalWorkIsNotRanked) {
   const Study study = study_of(
       replaced(kSimple, "idle_watts = 0", "idle_watts = 0\nreplicas = 1\nslo_share = 0.5"));
-  EXPECT_FALSE(study.comparable());
+  EXPECT_FALSE(study.same_work);
   EXPECT_TRUE(study.pairs.empty());
   EXPECT_THAT(study.diagnostics, rule("unequal_work"));
   EXPECT_THAT(study.diagnostics, rule("late"));

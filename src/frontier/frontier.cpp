@@ -155,6 +155,11 @@ class Builder {
       entry.why = fmt::format("{} [{}]", one.message, one.rule);
       return;
     }
+    if (group.axes.empty()) {
+      entry.entrance = Entrance::incomplete;
+      entry.why = "neither its energy, quality, latency nor rate is known";
+      return;
+    }
     for (const Axis axis : group.axes)
       if (!entry.at(axis)) return lack(entry, axis);
     if (question_.quality_at_least) {
@@ -225,6 +230,10 @@ class Builder {
       group.notes.push_back(
           "how far the energy of some may be off is not known, so nothing is decided by it: state "
           "meter.uncertainty, or meter.serial and meter.range where one meter measured all");
+    if (group.one_meter && any([](const Entry&, const Point&) { return true; }))
+      group.notes.push_back(
+          "one meter in one range measured all, so its own error cancels and is in no interval "
+          "here");
     if (any([](const Entry& e, const Point&) { return e.assumed; }))
       group.notes.push_back(
           "where runs were not repeated, they are taken to differ by 1 % (3 % below 100 W, or at "
@@ -242,6 +251,21 @@ class Builder {
   Points points_;
   const Question& question_;
 };
+
+// What --better says of a metric is asked for, and is no mistake of somebody's.
+Status check_directions(Points points, const Question& question) {
+  for (const auto& [metric, way] : question.directions) {
+    if (std::ranges::none_of(points, [&](const Point& p) { return p.quality.metric == metric; }))
+      return fail(ExitCode::usage,
+                  fmt::format("--better {}: no measurement has this metric", printable(metric)));
+    const auto known = rules::known_direction(metric);
+    if (known && *known != way)
+      return fail(ExitCode::usage,
+                  fmt::format("--better {}: by what it is, {} is better", printable(metric),
+                              *known == Better::higher ? "higher" : "lower"));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -289,6 +313,7 @@ std::string describe(const Group& group, Points points) {
 }
 
 Result<Frontier> frontier(Points points, const Question& question) {
+  JD_TRY(check_directions(points, question));
   const Builder builder(points, question);
   Frontier result;
   std::set<std::string> metrics;

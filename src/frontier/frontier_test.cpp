@@ -91,7 +91,8 @@ TEST(Frontier, RepeatsDecideWhatOneRunDoesNot) {
   EXPECT_EQ(by_label(g, points).at("b")->placement.standing, Standing::undecided);
 
   // Nobody says how good they are: nothing is decided, however large the difference.
-  points[1].energy.joules = 900000;
+  points[1].energy.joules = 910800;
+  for (double& joules : points[1].repeats.joules) joules *= 3;
   for (Point& p : points) p.meter.uncertainty = {};
   EXPECT_EQ(by_label(made(points), points).at("b")->placement.standing, Standing::undecided);
 }
@@ -223,7 +224,7 @@ TEST(Frontier, OfNothingIsNothing) {
   EXPECT_TRUE(made({}).groups.empty());
   const Frontier bare = made({Point()});
   ASSERT_EQ(bare.groups.size(), 1U);
-  EXPECT_EQ(bare.groups[0].entries[0].entrance, Entrance::placed);  // on no axis at all
+  EXPECT_EQ(bare.groups[0].entries[0].entrance, Entrance::incomplete);  // on no axis at all
   EXPECT_TRUE(bare.groups[0].axes.empty());
 }
 

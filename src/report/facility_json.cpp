@@ -123,7 +123,7 @@ std::string facility_json(const facility::Study& study) {
   out["alternatives"] = Json::array();
   for (std::size_t a = 0; a < study.subjects.size(); ++a)
     out["alternatives"].push_back(alternative(study, a));
-  out["comparable"] = study.comparable();
+  out["comparable"] = study.same_work;
   out["ranking"] = Json::array();
   for (const std::size_t a : study.ranking) out["ranking"].push_back(plan.alternatives[a].name);
   out["pairs"] = Json::array();

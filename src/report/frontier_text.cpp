@@ -52,8 +52,9 @@ std::string value(Axis axis, double number) {
 }
 
 std::string cell(Axis axis, const std::optional<Interval>& on) {
-  if (!on) return "unknown";
-  return axis == Axis::energy ? with_unit(on, "J") : value(axis, on->value);
+  return axis == Axis::energy ? with_unit(on, "J")
+         : on                 ? with_error(value(axis, on->value), *on)
+                              : "unknown";
 }
 
 std::string marks(const std::vector<std::size_t>& entries) {

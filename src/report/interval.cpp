@@ -13,14 +13,16 @@ namespace joulediff::report {
 using Json = nlohmann::ordered_json;
 using rules::Interval;
 
-std::string with_unit(const std::optional<Interval>& value, std::string_view unit) {
-  if (!value) return "unknown";
-  std::string text = format_quantity(value->value, unit);
-  if (!value->bounded()) return text + " ±?";
-  const double half = std::max(value->high - value->value, value->value - value->low);
-  if (half > 0 && value->value != 0)
-    text += fmt::format(" ±{}", format_percent(half / std::abs(value->value)));
+std::string with_error(std::string text, const Interval& value) {
+  if (!value.bounded()) return text + " ±?";
+  const double half = std::max(value.high - value.value, value.value - value.low);
+  if (half > 0 && value.value != 0)
+    text += fmt::format(" ±{}", format_percent(half / std::abs(value.value)));
   return text;
+}
+
+std::string with_unit(const std::optional<Interval>& value, std::string_view unit) {
+  return value ? with_error(format_quantity(value->value, unit), *value) : "unknown";
 }
 
 std::string share(const std::optional<Interval>& ratio) {

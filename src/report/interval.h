@@ -10,6 +10,9 @@
 
 namespace joulediff::report {
 
+// "44.5 ±1.2 %": how far a value that is written already may be off.
+std::string with_error(std::string text, const rules::Interval& value);
+
 // "500 mJ ±1.2 %"; "500 mJ ±?" where how far it may be off is not known; "unknown".
 std::string with_unit(const std::optional<rules::Interval>& value, std::string_view unit);
 

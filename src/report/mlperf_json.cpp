@@ -95,6 +95,7 @@ Json submission(const MlperfEntry& entry) {
                       {"official", checked(check.official)},
                       {"ours", checked(check.ours)},
                       {"message", to_json(check.message)},
+                      {"files", check.files},
                       {"remedy", to_json(check.remedy)},
                       {"why", to_json(check.why)}});
   for (const rules::Objection& one : entry.judgement.objections)

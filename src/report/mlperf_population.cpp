@@ -21,7 +21,9 @@ constexpr std::array kSoftware{"framework", "other_software_stack", "operating_s
 
 std::string task_of(const MlperfEntry& entry) {
   const run::Submission& s = entry.submission;
-  return s.benchmark + (s.scenario.empty() ? "" : " " + s.scenario);
+  // Of work that is not known nobody can say that it is another's.
+  const std::string task = s.benchmark.empty() ? "unknown, " + short_name(entry) : s.benchmark;
+  return task + (s.scenario.empty() ? "" : " " + s.scenario);
 }
 
 std::map<std::string, std::string> fields(const MlperfEntry& entry,
@@ -145,8 +147,9 @@ std::vector<ChangeRow> changes(const MlperfPage& page) {
         if (here.empty())
           row.detail += fmt::format("{}neither says at which boundary it was measured",
                                     row.detail.empty() ? "" : "; ");
-        row.change =
-            *b.judgement.score.joules_per_unit() / *a.judgement.score.joules_per_unit() - 1;
+        const double x = *a.judgement.score.joules_per_unit(),
+                     y = *b.judgement.score.joules_per_unit();
+        row.change = (y - x) / std::max(x, y);
         rows.push_back(std::move(row));
       }
   return rows;
@@ -165,8 +168,8 @@ run::Point curve_point(const MlperfEntry& entry) {
   run::Point p = entry.judgement.point;
   const rules::Score& score = entry.judgement.score;
   p.label = table_name(entry);
-  if (score.trapezoid) {  // as in all tables; of training the official figure is of the whole log
-    p.energy.joules = score.trapezoid->value;
+  if (score.joules()) {  // as in all tables; of training the official figure is of the whole log
+    p.energy.joules = score.joules()->value;
     p.window.scored = "window";
   }
   if (p.quality.value) p.work.model = level(entry.submission.benchmark).first;
@@ -198,12 +201,13 @@ void place(FrontierPage& page, const std::vector<std::size_t>& some) {
 
 FrontierPage curves(const MlperfPage& page) {
   FrontierPage result;
-  result.question.despite = {"DI2", "Q1"};
+  result.question.despite = {"DI2", "Q1", "EN2"};  // repeats are by the official rule
   result.top = page.top;
   // The grammar tells these apart anyway; it need not be asked of every two of a whole round.
   std::map<std::array<std::string, 4>, std::vector<std::size_t>> tasks;
   for (const MlperfEntry& entry : page.entries) {
     const run::Point& p = result.points.emplace_back(curve_point(entry));
+    if (p.work.model.empty()) continue;
     tasks[{p.work.model, p.work.unit, p.scenario.arrival, p.boundary.kind}].push_back(
         result.points.size() - 1);
   }

@@ -34,7 +34,7 @@ struct ChangeRow {
   const MlperfEntry* b = nullptr;
   std::string what;    // "software", "hardware", "neither"
   std::string detail;  // the fields that differ
-  double change = 0;   // of joules a unit, (b-a)/a
+  double change = 0;   // of joules a unit, (b-a)/max(a,b)
 };
 std::vector<ChangeRow> changes(const MlperfPage& page);
 

@@ -56,25 +56,27 @@ std::string energy(const Score& score) {
                    {"integral", Align::right, 8, Cut::end},
                    {"official is", Align::right, 8, Cut::end}},
                   kWidth);
-  if (score.official && score.ours)
+  if (score.official || score.ours)
     table.add({score.metric, exact(score.official), exact(score.ours),
-               off(*score.official, *score.ours)});
+               score.official && score.ours ? off(*score.official, *score.ours) : "unknown"});
   if (score.official_joules && score.trapezoid && score.metric != "J to train")
     table.add({"J in the window", exact(score.official_joules), exact(score.trapezoid),
                off(score.official_joules->value, score.trapezoid->value)});
   if (score.bridged)
     table.add({"  unusable readings bridged", "", exact(score.bridged),
                off(score.official_joules->value, score.bridged->value)});
-  if (score.official_watts && score.trapezoid && score.window && score.metric != "J to train") {
-    const Watts ours = *score.trapezoid / *score.window;
+  if (score.official_watts && score.joules() && score.window && score.metric != "J to train") {
+    const Watts ours = *score.joules() / *score.window;
     table.add({"W", exact(score.official_watts), exact(std::optional(ours)),
                off(score.official_watts->value, ours.value)});
   }
   if (const auto joules = score.joules_per_unit();
       joules && score.metric != "J to train" && score.official_joules)
     table.add({"J/" + score.unit, exact(std::optional(score.official_joules->value / *score.units)),
-               exact(joules), off(score.official_joules->value, score.trapezoid->value)});
+               exact(joules), off(score.official_joules->value, score.joules()->value)});
   std::string out = table.text("  ");
+  if (score.metric == "uJ/inference" && score.official)
+    out += "  uJ/inference is the median of the windows, J/inference the mean over all of them.\n";
   if (score.published && score.official)
     out += fmt::format("  The submission's own files say {}; the rule on its trace is {} off.\n",
                        exact(score.published), off(*score.official, *score.published));

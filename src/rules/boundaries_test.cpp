@@ -196,9 +196,11 @@ TEST(Worth, OfWhatIsEstimatedOrScaled) {
   Point p = point("rack", 600);
   EXPECT_NEAR(*margin_of(p).systematic, 0.01, 1e-12);
   p.boundary.estimated = "interconnect";
-  EXPECT_FALSE(margin_of(p).systematic);  // how much of it is not said
+  EXPECT_FALSE(margin_of(p).random);  // how much of it is not said
+  EXPECT_FALSE(margin_of(p).with_systematic());
   p.boundary.estimated_share = 0.26;
-  EXPECT_NEAR(*margin_of(p).systematic, std::hypot(0.01, 0.26), 1e-12);
+  EXPECT_NEAR(*margin_of(p).systematic, 0.01, 1e-12);
+  EXPECT_GT(*margin_of(p).random, 0.26);  // one meter on both sides does not see it
   EXPECT_EQ(standing_of(p), "measured, but for 26 % (interconnect)");
   Point site = point("facility", 900);
   site.facility.pue = 1.5;

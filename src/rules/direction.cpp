@@ -52,6 +52,13 @@ std::optional<Better> known_direction(std::string_view metric) {
   return {};
 }
 
+bool is_share(std::string_view metric) {
+  constexpr std::array<std::string_view, 2> kNone{"psnr", "clipscore"};
+  const std::string name = plain(metric);
+  return std::ranges::find(kHigher, name) != kHigher.end() &&
+         std::ranges::find(kNone, name) == kNone.end();
+}
+
 std::optional<Better> direction_of(const run::Point& point) {
   const std::optional<Better> known = known_direction(point.quality.metric);
   if (!point.quality.higher_is_better) return known;

@@ -15,6 +15,9 @@ enum class Better { lower, higher };
 // not matter, the rest of the name does.
 std::optional<Better> known_direction(std::string_view metric);
 
+// A share by its definition, said of 1 or of 100: accuracy, F1, ROUGE and the like.
+bool is_share(std::string_view metric);
+
 // What the point says of its own metric, else what is known of that. None where neither does, or
 // where they contradict one another.
 std::optional<Better> direction_of(const run::Point& point);

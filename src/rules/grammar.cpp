@@ -38,6 +38,8 @@ constexpr std::array kGrammar{
     Rule{"BO4", "conversion factor", conversion, nullptr},
     Rule{"BO5", "nodes", nodes, nullptr},
     Rule{"BO6", "several meters", meters_summed, nullptr},
+    Rule{"EN1", "possible energy", possible_energy, nullptr},
+    Rule{"EN2", "energy of the repeats", energy_of_repeats, nullptr},
     Rule{"ME1", "uncertainty", uncertainty, nullptr},
     Rule{"ME2", "calibration", calibration, nullptr},
     Rule{"ME3", "range", range, nullptr},
@@ -125,8 +127,11 @@ bool differ(const std::vector<std::string>& a, const std::vector<std::string>& b
 std::string said(const std::string& text) {
   return text.empty() ? "unknown" : text;
 }
+// Counts to the last one, as far as a double has it.
 std::string said(const Fact& fact) {
-  return fact ? fmt::format("{:.6g}", *fact) : "unknown";
+  if (!fact) return "unknown";
+  const bool count = *fact == std::trunc(*fact) && std::abs(*fact) < 1e15;
+  return count ? fmt::format("{:.0f}", *fact) : fmt::format("{:.6g}", *fact);
 }
 std::string said(const Flag& flag) {
   return !flag ? "unknown" : *flag ? "yes" : "no";

@@ -92,10 +92,15 @@ Objected control_equal(const Point& a, const Point& b) {
 }
 
 Objected drift(const Point& p) {
+  const bool moved = p.control.clock_change && std::abs(*p.control.clock_change) > 0.02;
   if (p.control.throttled.value_or(false))
-    return object(Severity::warning, "the device throttled within the window",
+    return object(Severity::warning,
+                  "the device throttled within the window" +
+                      (moved ? fmt::format(", and its clocks moved by {}",
+                                           format_percent(*p.control.clock_change))
+                             : ""),
                   "cool it, or lock clocks that it can hold");
-  if (!p.control.clock_change || std::abs(*p.control.clock_change) <= 0.02) return {};
+  if (!moved) return {};
   return object(
       Severity::warning,
       fmt::format("clocks moved by {} within the window", format_percent(*p.control.clock_change)),

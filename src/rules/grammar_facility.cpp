@@ -75,8 +75,9 @@ Objected carbon(const Point& p) {
   if (f.carbon_zone.empty()) lacks = "no zone is stated";
   if (f.carbon_kind != "average" && f.carbon_kind != "marginal")
     lacks = "whether it is average or marginal is not stated";
-  if (!f.carbon_step_hours || *f.carbon_step_hours > 1)
-    lacks = fmt::format("its step is {} h, longer than an hour", said(f.carbon_step_hours));
+  if (!f.carbon_step_hours) lacks = "the step is not stated";
+  if (f.carbon_step_hours && *f.carbon_step_hours > 1)
+    lacks = fmt::format("the step is {} h, longer than an hour", said(f.carbon_step_hours));
   if (lacks.empty()) return {};
   return object(Severity::warning, fmt::format("of the carbon intensity, {}", lacks),
                 "use an hourly series of one zone and kind");

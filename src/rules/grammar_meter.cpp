@@ -6,6 +6,38 @@
 
 namespace joulediff::rules {
 
+// Meters say 9.91e37 where they have no reading, and 0 where they are not connected.
+Objected possible_energy(const Point& p) {
+  constexpr double kMostWatts = 1e9, kMostJoules = 1e18;
+  if (!p.energy.joules) return {};
+  const double joules = *p.energy.joules;
+  const Fact watts = load_watts(p), each = p.per_unit();
+  const bool too_much = !(joules <= kMostJoules) || (watts && !(*watts <= kMostWatts)) ||
+                        (each && !(*each <= kMostJoules));
+  if (joules > 0 && !too_much) return {};
+  return object(
+      Severity::error,
+      joules > 0 ? fmt::format("{:.3g} J{} are more than any machine takes", joules,
+                               p.window.seconds ? " in " + format(Seconds(*p.window.seconds)) : "")
+                 : "0 J were measured, and no work is done for nothing",
+      "leave out what is not known; else find out what the meter read");
+}
+
+// The energy that is divided by the work is that of one of the runs, or of all of them.
+Objected energy_of_repeats(const Point& p) {
+  constexpr double kRounding = 0.01;
+  const Fact each = p.per_unit();
+  const std::vector<double>& runs = p.repeats.joules;
+  if (!each || runs.empty() || possible_energy(p)) return {};
+  const auto [least, most] = std::ranges::minmax(runs);
+  if (*each >= least * (1 - kRounding) && *each <= most * (1 + kRounding)) return {};
+  return object(
+      Severity::error,
+      fmt::format("energy over work is {}, and the runs took {} to {} a unit",
+                  format(Joules(*each)), format(Joules(least)), format(Joules(most))),
+      "state repeats.joules a unit of work, of the runs whose energy and work are stated");
+}
+
 Objected boundary_equal(const Point& a, const Point& b) {
   if (!differ(a.boundary.kind, b.boundary.kind)) return {};
   return object(
@@ -76,10 +108,15 @@ Objected uncertainty(const Point& p) {
   const auto& m = p.meter;
   const double limit = m.telemetry.value_or(false) ? 0.05 : 0.01;
   if (m.uncertainty && *m.uncertainty > limit)
-    return object(Severity::error,
-                  fmt::format("the meter's uncertainty is {}, its limit {}",
-                              format_percent(*m.uncertainty), format_percent(limit)),
-                  "take a meter, or a range, that is made for this power");
+    return object(
+        Severity::error,
+        fmt::format("the meter's uncertainty is {}, its limit {}", format_percent(*m.uncertainty),
+                    format_percent(limit)),
+        *m.uncertainty > 1 ? "it is a fraction of 1: write 0.02 for 2 %"
+        : m.telemetry
+            ? "take a meter, or a range, that is made for this power"
+            : "take a meter, or a range, that is made for this power; of a sensor that is built "
+              "in say meter.telemetry = true, and 5 % are allowed");
   if (!m.over_limit || !m.judged || !(*m.judged > 0) || !(*m.over_limit > 0)) return {};
   const double share = *m.over_limit / *m.judged;
   return object(share > 0.05 ? Severity::warning : Severity::note,

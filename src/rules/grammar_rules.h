@@ -75,7 +75,9 @@ Objected sensor_refresh(const Point& p);
 Objected clock_skew(const Point& p);
 Objected skew_cost(const Point& p);
 Objected alignment(const Point& p);
-// boundary, meter, idle
+// energy, boundary, meter, idle
+Objected possible_energy(const Point& p);
+Objected energy_of_repeats(const Point& p);
 Objected boundary_equal(const Point& a, const Point& b);
 Objected components_equal(const Point& a, const Point& b);
 Objected estimated_part(const Point& p);

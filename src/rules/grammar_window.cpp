@@ -106,11 +106,14 @@ Objected gaps(const Point& p) {
   const bool wide = s.period && s.largest_gap && *s.largest_gap > 2 * *s.period;
   const double missing = s.missing_share.value_or(0);
   if (!wide && missing <= 0.001) return {};
-  return object(missing > 0.01 ? Severity::error : Severity::warning,
-                fmt::format("the largest gap is {} at one reading each {}; {} of the readings are "
-                            "missing",
-                            seconds(s.largest_gap), seconds(s.period),
-                            s.missing_share ? format_percent(missing) : "an unknown share"),
+  std::string text;
+  if (s.largest_gap && s.period)
+    text = fmt::format("the largest gap is {} at one reading each {}", seconds(s.largest_gap),
+                       seconds(s.period));
+  if (s.missing_share)
+    text += fmt::format("{}{} of the readings are missing", text.empty() ? "" : "; ",
+                        format_percent(missing));
+  return object(missing > 0.01 ? Severity::error : Severity::warning, std::move(text),
                 "find out why the logger pauses; measure again");
 }
 
@@ -129,6 +132,10 @@ Objected invalid_readings(const Point& p) {
   }
   if (invalid == 0) return {};
   const double share = invalid / *s.readings;
+  if (share >= 1)
+    return object(Severity::error,
+                  fmt::format("all of the {} readings are invalid: {}", said(s.readings), kinds),
+                  "find out what the meter read, and measure again");
   return object(share > 0.001 ? Severity::error : Severity::warning,
                 fmt::format("{} of {} readings are invalid: {}; leaving them out assumes that the "
                             "power was its mean meanwhile",

@@ -1,4 +1,6 @@
 // What was done, how well, and under what load.
+#include <algorithm>
+
 #include "rules/direction.h"
 #include "rules/grammar_rules.h"
 
@@ -23,6 +25,11 @@ Objected completed_work(const Point& p) {
                   "take a run that it calls valid");
   if (p.work.count && !(*p.work.count > 0))
     return object(Severity::error, "no work was completed", "take a run that completes some");
+  if (p.work.count && p.work.attempted && *p.work.count > *p.work.attempted)
+    return object(Severity::error,
+                  fmt::format("{} items were completed, and only {} attempted", said(p.work.count),
+                              said(p.work.attempted)),
+                  "count both in one unit, over one window");
   if (p.work.count && p.work.attempted && *p.work.attempted > *p.work.count)
     return object(
         Severity::error,
@@ -49,6 +56,12 @@ Objected token_conversion(const Point& p) {
 
 Objected quality_reached(const Point& p) {
   const auto& q = p.quality;
+  if (is_share(q.metric) && std::max(q.value.value_or(0), q.target.value_or(0)) > 100)
+    return object(Severity::error,
+                  fmt::format("a{} {} of {} is none: it is 100 % at most",
+                              q.value.value_or(0) > 100 ? "n observed" : " target", q.metric,
+                              said(q.value.value_or(0) > 100 ? q.value : q.target)),
+                  "state it as a share of 1 or of 100, or call the metric what it is");
   if (!q.value || !q.target || *q.value == *q.target) return {};
   const std::optional<Better> better = direction_of(p);
   if (!better)

@@ -25,7 +25,8 @@ struct MlperfCheck {
   Checked ours = Checked::passed;
   std::string message;  // what was found, with figures; empty where all is well
   std::string remedy;
-  std::string why;  // why the two differ, where the rule itself is the reason
+  std::string why;                   // why the two differ, where the rule itself is the reason
+  std::vector<std::string> files{};  // all that the message speaks of, which names the first
 };
 
 // A part of what the official figure is off by.
@@ -61,9 +62,11 @@ struct Score {
   std::vector<MlperfWindow> windows;
   Standing standing = Standing::measured;
 
+  // What is known best: readings that cannot be are no part of it.
+  std::optional<Joules> joules() const { return bridged ? bridged : trapezoid; }
   std::optional<double> joules_per_unit() const {
-    if (!trapezoid || !units || !(*units > 0)) return {};
-    return trapezoid->value / *units;
+    if (!joules() || !units || !(*units > 0)) return {};
+    return joules()->value / *units;
   }
 };
 

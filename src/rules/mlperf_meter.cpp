@@ -341,6 +341,12 @@ MlperfCheck summary_agrees(const Inference& i) {
   if (rate && log.summary_rate && std::abs(*rate / *log.summary_rate - 1) > 1e-4)
     what = fmt::format("samples per second are {:g} in the detail, {:g} in the summary", *rate,
                        *log.summary_rate);
+  if (what.empty() && rate && log.summary_rate && std::isnan(*log.summary_rate)) {
+    check.ours = Checked::warned;
+    check.message = "the samples per second of the summary are no number";
+    check.remedy = "file the one of the run";
+    return check;
+  }
   if (what.empty()) return check;
   check.ours = Checked::failed;
   check.message = what;

@@ -44,6 +44,18 @@ struct Sampling {
     if (std::abs(one.relative_slope) > std::abs(slope)) slope = one.relative_slope;
   }
 
+  // Where so few readings are usable that nothing can be integrated: what is wrong with them.
+  void add_unusable(const run::PowerSeries& series, Nanoseconds begin, Nanoseconds end) {
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      if (series.time[i] < begin || series.time[i] > end) continue;
+      const double watts = series.watts[i];
+      ++inside;
+      not_numbers += std::isnan(watts) ? 1 : 0;
+      overflows += std::abs(watts) >= meter::kOverflow ? 1 : 0;
+      nonpositive += watts <= 0 && watts > -meter::kOverflow ? 1 : 0;
+    }
+  }
+
   void tell(Point& p) const {
     if (inside == 0) return;
     p.sampling.readings = count(inside);
@@ -116,7 +128,7 @@ void tell_inference(const run::Submission& s, const Score& score, Point& p) {
   p.window.scored = "window";
   p.boundary.kind = "node-ac";
   p.energy.mean = value(score.official_joules);
-  p.energy.trapezoid = value(score.trapezoid);
+  p.energy.trapezoid = value(score.joules());
   const auto hash = i.files.find("run_1/spl.txt");
   if (hash != i.files.end()) p.scenario.log_hash = hash->second;
   if (const auto m = measured(i.testing)) {
@@ -144,6 +156,10 @@ void tell_inference(const run::Submission& s, const Score& score, Point& p) {
       p.clock.shift = shift->value;
     if (score.ranging_watts && score.official_watts)
       p.meter.reference_change = *score.official_watts / *score.ranging_watts - 1;
+  } else if (log.power_begin && log.power_end) {
+    Sampling sampling;
+    sampling.add_unusable(i.testing.power.total, *log.power_begin, *log.power_end);
+    sampling.tell(p);
   }
   double skew = -1;
   for (const auto& [mode, instants] : i.client.phases) {
@@ -186,6 +202,8 @@ void tell_training(const run::Submission& s, const Score& score, Point& p) {
       if (const auto one =
               meter::integrate({meter.series.time, meter.series.watts}, *run.start, *run.stop))
         sampling.add(*one);
+      else
+        sampling.add_unusable(meter.series, *run.start, *run.stop);
       // A log that does not reach over its run has another clock.
       const double early = to_seconds(*run.start - meter.series.time.back()).value,
                    late = to_seconds(meter.series.time.front() - *run.stop).value;
@@ -194,7 +212,9 @@ void tell_training(const run::Submission& s, const Score& score, Point& p) {
     }
     p.repeats.energy_runs.push_back(run.name);
     p.repeats.performance_runs.push_back(run.name);
-    if (energy.trapezoid) p.repeats.joules.push_back(energy.trapezoid->value);
+    // As the stated energy is made, which is the mean of the runs that count.
+    if (energy.prorated && score.official_joules)
+      p.repeats.joules.push_back(energy.prorated->value * s.training->scaling_factor.value_or(1));
   }
   sampling.tell(p);
   if (skew > 0) p.clock.skew = skew;
@@ -270,7 +290,7 @@ Point point_of(const run::Submission& s, const Score& score) {
   p.work.unit = score.unit;
   p.work.count = score.units;
   p.work.model = s.benchmark;
-  p.energy.joules = value(score.trapezoid);
+  p.energy.joules = value(score.joules());
   p.energy.standing = name(score.standing);
   p.energy.integrator = "trapezoid";
   p.window.seconds = value(score.window);

@@ -10,6 +10,13 @@ meter::Readings readings(const run::PowerSeries& series) {
   return {series.time, series.watts};
 }
 
+// An energy that can be: of readings of 9.91e37 or below 0 none is known.
+std::optional<Joules> possible(double joules) {
+  constexpr double kMost = 1e18;
+  if (!(joules > 0 && joules <= kMost)) return {};
+  return Joules(joules);
+}
+
 std::optional<double> ratio(std::optional<double> x, std::optional<double> y) {
   if (!x || !y || !(*y > 0)) return {};
   return *x / *y;
@@ -61,7 +68,7 @@ Score inference_score(const run::Inference& inference) {
   set_work(log, score);
   if (const auto ranging = measured(inference.ranging))
     score.ranging_watts = ranging->total.mean_positive;
-  if (!m) return score;
+  if (!m || !possible(m->bridged.value) || !possible(m->total.mean_positive.value)) return score;
   const Seconds window = *score.window;
   score.official_watts = m->total.mean_positive;
   score.official_joules = m->total.mean_positive * window;
@@ -143,9 +150,10 @@ TrainingEnergy training_energy(const run::TrainingRun& run) {
     else
       covered = false;
   }
-  if (whole) energy.prorated = Joules(prorated) + energy.estimated;
-  if (whole) energy.rectangles_in_window = Joules(inside) + energy.estimated;
-  if (covered) energy.trapezoid = Joules(trapezoid) + energy.estimated;
+  const double estimated = energy.estimated.value;
+  if (whole) energy.prorated = possible(prorated + estimated);
+  if (whole) energy.rectangles_in_window = possible(inside + estimated);
+  if (covered) energy.trapezoid = possible(trapezoid + estimated);
   if (log > 0) energy.log = Seconds(log);
   return energy;
 }
@@ -171,29 +179,34 @@ Score training_score(const run::Training& training) {
                                energies[i].prorated, energies[i].trapezoid, 1});
   const std::vector<std::size_t> counted = olympic(energies);
   if (counted.empty()) return score;
-  double official = 0, inside = 0, trapezoid = 0, seconds = 0, estimated = 0;
+  double seconds = 0, estimated = 0;
   for (const std::size_t i : counted) {
-    const TrainingEnergy& one = energies[i];
-    seconds += one.time_to_train->value;
-    if (!one.prorated || !one.rectangles_in_window || !one.trapezoid) return score;
-    official += one.prorated->value;
-    inside += one.rectangles_in_window->value;
-    trapezoid += one.trapezoid->value;
-    estimated += one.estimated.value;
+    seconds += energies[i].time_to_train->value;
+    estimated += energies[i].estimated.value;
   }
+  // The mean of the runs that count; unknown where one of them is, or the factor.
   const double scale = training.scaling_factor.value_or(1) / static_cast<double>(counted.size());
-  score.official_joules = Joules(official * scale);
-  score.trapezoid = Joules(trapezoid * scale);
-  score.official = score.official_joules->value;
-  score.ours = score.trapezoid->value;
+  const auto mean = [&](std::optional<Joules> TrainingEnergy::* which) {
+    double sum = 0;
+    for (const std::size_t i : counted)
+      sum += (energies[i].*which) ? (energies[i].*which)->value : std::nan("");
+    return possible(sum * scale);
+  };
+  score.official_joules = mean(&TrainingEnergy::prorated);
+  score.trapezoid = mean(&TrainingEnergy::trapezoid);
+  if (score.official_joules) score.official = score.official_joules->value;
+  if (score.trapezoid) score.ours = score.trapezoid->value;
+  const auto held = mean(&TrainingEnergy::rectangles_in_window);
   score.window = Seconds(seconds / static_cast<double>(counted.size()));
-  score.official_watts = Watts(official / seconds);
   score.units = 1;
   if (estimated > 0) score.standing = Standing::estimated;
+  if (!score.official_joules || !score.trapezoid || !held) return score;
+  score.official_watts =
+      *score.official_joules / *score.window / training.scaling_factor.value_or(1);
   score.parts.push_back({"mean power of the whole log, charged for the time of the run",
-                         Joules((official - inside) * scale)});
-  score.parts.push_back({"each reading held until the next, and not joined to it",
-                         Joules((inside - trapezoid) * scale)});
+                         *score.official_joules - *held});
+  score.parts.push_back(
+      {"each reading held until the next, and not joined to it", *held - *score.trapezoid});
   return score;
 }
 
@@ -232,19 +245,22 @@ Score tiny_score(const run::Tiny& tiny) {
   double joules = 0, exactly = 0, inferences = 0, seconds = 0;
   for (const run::TinyWindow& window : tiny.windows) {
     if (!window.inferences || !(*window.inferences > 0)) continue;
-    const double whole = microjoules(tiny, window, false), cut = microjoules(tiny, window, true);
-    if (!std::isfinite(whole) || !std::isfinite(cut)) continue;
-    official.push_back(whole / *window.inferences);
-    exact.push_back(cut / *window.inferences);
-    joules += whole * 1e-6;
-    exactly += cut * 1e-6;
+    // What the trace does not hold is not 0.
+    const bool held =
+        std::nearbyint(window.end * *tiny.rate) <= static_cast<double>(tiny.microjoules.size());
+    const auto whole = possible(held ? microjoules(tiny, window, false) * 1e-6 : 0),
+               cut = possible(held ? microjoules(tiny, window, true) * 1e-6 : 0);
+    score.windows.push_back({fmt::format("window {}", score.windows.size() + 1),
+                             Seconds(window.end - window.begin), whole, cut, *window.inferences});
+    if (!whole || !cut) continue;
+    official.push_back(whole->value * 1e6 / *window.inferences);
+    exact.push_back(cut->value * 1e6 / *window.inferences);
+    joules += whole->value;
+    exactly += cut->value;
     inferences += *window.inferences;
     seconds += window.end - window.begin;
-    score.windows.push_back({fmt::format("window {}", official.size()),
-                             Seconds(window.end - window.begin), Joules(whole * 1e-6),
-                             Joules(cut * 1e-6), *window.inferences});
   }
-  if (official.empty()) return score;
+  if (official.empty() || official.size() < score.windows.size()) return score;
   score.official = median(official);
   score.ours = median(exact);
   score.official_joules = Joules(joules);

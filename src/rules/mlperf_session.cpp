@@ -342,6 +342,8 @@ MlperfCheck hashes(const Inference& i) {
              (s != i.server.results.end() && s->second != there->second))
       changed.emplace_back(file);
   }
+  for (const auto* list : {&absent, &unlisted, &changed})
+    check.files.insert(check.files.end(), list->begin(), list->end());
   const auto names = [](const std::vector<std::string>& list) {
     return fmt::format("{}{}", list.front(),
                        list.size() > 1 ? fmt::format(" and {} more", list.size() - 1) : "");

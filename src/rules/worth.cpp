@@ -12,7 +12,8 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// The part that is an estimate may be off by the whole of itself.
+// The part that is an estimate may be off by the whole of itself, on each side by itself: one
+// meter on both does not see it.
 Fact estimated(const Point& p) {
   if (p.boundary.estimated_share) return p.boundary.estimated_share;
   if (p.boundary.estimated.empty()) return 0;
@@ -20,9 +21,8 @@ Fact estimated(const Point& p) {
 }
 
 Fact systematic(const Point& p) {
-  const Fact share = estimated(p);
-  if (!p.meter.uncertainty || !share || scaled_by_pue(p)) return {};
-  return std::hypot(*p.meter.uncertainty, *share);
+  if (scaled_by_pue(p)) return {};
+  return p.meter.uncertainty;
 }
 
 // Of the mean of the runs, from their spread; none for fewer than two.
@@ -82,13 +82,19 @@ Margin margin_of(const Point& p) {
     margin.random = std::hypot(window, assumed_spread(p));
     margin.assumed = true;
   }
+  const Fact share = estimated(p);
+  if (!share)
+    margin.random.reset();
+  else if (margin.random)
+    margin.random = std::hypot(*margin.random, *share);
   return margin;
 }
 
 double known_error(const Point& p, bool with_systematic) {
-  const double random = std::max(within_window(p), between_runs(p.repeats.joules).value_or(0));
-  if (!with_systematic) return random;
-  return std::hypot(random, p.meter.uncertainty.value_or(0), estimated(p).value_or(0));
+  const double random =
+      std::hypot(std::max(within_window(p), between_runs(p.repeats.joules).value_or(0)),
+                 estimated(p).value_or(0));
+  return with_systematic ? std::hypot(random, p.meter.uncertainty.value_or(0)) : random;
 }
 
 double assumed_spread(const Point& p) {
@@ -99,8 +105,6 @@ double assumed_spread(const Point& p) {
 bool measured_alike(const Point& a, const Point& b) {
   return !a.meter.serial.empty() && a.meter.serial == b.meter.serial && !a.meter.range.empty() &&
          a.meter.range == b.meter.range && a.boundary.conversion == b.boundary.conversion &&
-         a.boundary.estimated == b.boundary.estimated &&
-         a.boundary.estimated_share == b.boundary.estimated_share &&
          scaled_by_pue(a) == scaled_by_pue(b) &&
          (!scaled_by_pue(a) || (a.facility.pue == b.facility.pue &&
                                 a.facility.energy_boundary == b.facility.energy_boundary));

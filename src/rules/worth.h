@@ -1,8 +1,9 @@
 // What a measurement's figure is worth: how far it may be off, and whether it was measured at all.
 //
 // Two kinds of error are kept apart. What is random (the edges of the window, one run against the
-// next) stays in every comparison. What is systematic (the meter's own error, a factor, an
-// estimated part) is the same in two measurements that were made alike, and cancels in their ratio.
+// next, an estimated part, of which nobody knows how it goes with the rest) stays in every
+// comparison. What is systematic (the meter's own error, a factor) is the same in two measurements
+// that were made alike, and cancels in their ratio.
 // Where nobody says how large one of them is, it is unknown, and so is every interval that needs
 // it.
 #pragma once
@@ -32,7 +33,7 @@ Interval operator/(const Interval& x, const Interval& y);
 
 // Relative half widths at 95 %.
 struct Margin {
-  run::Fact systematic;  // the meter's, and what was estimated or scaled
+  run::Fact systematic;  // the meter's; of what was scaled unknown
   run::Fact random;
   bool assumed = false;  // nothing was repeated: what two runs of one program differ by
 
@@ -48,7 +49,7 @@ double known_error(const run::Point& point, bool with_systematic);
 // Two runs of one program differ by as much: 1 %, of small or unknown machines 3 % (rule ST4).
 double assumed_spread(const run::Point& point);
 
-// One meter in one range, one factor, the same parts estimated: what is systematic cancels.
+// One meter in one range, one factor: what is systematic cancels.
 bool measured_alike(const run::Point& a, const run::Point& b);
 
 // A figure of a site that is something smaller times a PUE.

@@ -18,7 +18,7 @@ namespace joulediff::simulate {
 namespace {
 
 constexpr std::size_t kMostBytes = 1 << 20;
-constexpr double kAny = 1e9, kPeriod = 1e-3, kLong = 600;
+constexpr double kAny = 1e9, kWatts = 1e5, kPeriod = 1e-3, kLong = 600;
 
 template <class T>
 struct Number {
@@ -27,8 +27,9 @@ struct Number {
   double low, high;
 };
 
+// What stands behind the file's name.
 tl::unexpected<Error> fault(const TomlNode& at, std::string message) {
-  return fail(ExitCode::bad_input, fmt::format("line {}: {}", at.line, message));
+  return fail(ExitCode::bad_input, fmt::format(":{}: {}", at.line, message));
 }
 
 class Reader {
@@ -50,12 +51,13 @@ class Reader {
   }
 
   template <class T>
-  Status whole(const char* key, T& into, std::int64_t high) {
+  Status whole(const char* key, T& into, std::int64_t low, std::int64_t high) {
     const TomlNode* node = take(key);
     if (!node) return {};
     const double* value = node->number();
-    if (!value || *value != std::floor(*value) || *value < 0 || *value > static_cast<double>(high))
-      return fault(*node, fmt::format("{} is not a whole number from 0 to {}", key, high));
+    if (!value || *value != std::floor(*value) || *value < static_cast<double>(low) ||
+        *value > static_cast<double>(high))
+      return fault(*node, fmt::format("{} is not a whole number from {} to {}", key, low, high));
     into = static_cast<T>(*value);
     return {};
   }
@@ -118,17 +120,22 @@ Status read_operator(const TomlNode& table, Program& program) {
                                        {"cold", &Operator::cold, 0, 10},
                                        {"cold_time", &Operator::cold_time, 0, 10},
                                        {"operand_spread", &Operator::operand_spread, 0, 1}}));
-  JD_TRY(reader.whole("kernels", op.kernels, 100'000));
-  JD_TRY(reader.whole("calls", op.calls, 10'000));
-  JD_TRY(reader.whole("stream", op.stream, 100));
+  JD_TRY(reader.whole("kernels", op.kernels, 1, 100'000));
+  JD_TRY(reader.whole("calls", op.calls, 1, 10'000));
+  JD_TRY(reader.whole("stream", op.stream, 0, 100));
   if (const TomlNode* node = reader.take("watts")) {
     watts = node->number() ? *node->number() : -1;
-    if (!(watts >= 0 && watts <= 1e5))
+    if (!(watts >= 0 && watts <= kWatts))
       return fault(*node, "watts is not a number between 0 and 1e5");
     if (table.find("joules")) return fault(*node, "an operator has either joules or watts");
     op.joules = watts * op.seconds;
   }
   JD_TRY(reader.rest());
+  if (op.name.empty()) return fault(table, "an operator has no name");
+  if (!table.find("seconds")) return fault(table, "seconds is missing: how long a call takes");
+  if (std::ranges::count(program.operators, op.name, &Operator::name) > 0)
+    return fault(table, "operator " + printable(op.name) +
+                            " is there twice; say `calls`, or give another name");
   program.operators.push_back(std::move(op));
   return {};
 }
@@ -136,18 +143,18 @@ Status read_operator(const TomlNode& table, Program& program) {
 Status read_board(const TomlNode& table, BoardModel& board) {
   using B = BoardModel;
   Reader reader(table);
-  JD_TRY(reader.numbers<B>(board, {{"idle_watts", &B::idle_watts, 0, kAny},
-                                   {"context_watts", &B::context_watts, 0, kAny},
-                                   {"static_watts", &B::static_watts, 0, kAny},
+  JD_TRY(reader.numbers<B>(board, {{"idle_watts", &B::idle_watts, 0, kWatts},
+                                   {"context_watts", &B::context_watts, 0, kWatts},
+                                   {"static_watts", &B::static_watts, 0, kWatts},
                                    {"sleep_after", &B::sleep_after, 0, kAny},
-                                   {"asleep_watts", &B::asleep_watts, 0, kAny},
+                                   {"asleep_watts", &B::asleep_watts, 0, kWatts},
                                    {"leakage", &B::leakage, 0, 0.1},
                                    {"reference_celsius", &B::reference_celsius, -50, 150},
                                    {"boost_mhz", &B::boost_mhz, 1, 1e5},
                                    {"lowest_mhz", &B::lowest_mhz, 1, 1e5},
                                    {"energy_exponent", &B::energy_exponent, 0, 5},
                                    {"static_exponent", &B::static_exponent, 0, 5},
-                                   {"cap_watts", &B::cap_watts, 1, kAny},
+                                   {"cap_watts", &B::cap_watts, 1, kWatts},
                                    {"cap_seconds", &B::cap_seconds, 1e-4, kLong},
                                    {"hot_celsius", &B::hot_celsius, 0, 200},
                                    {"ambient_celsius", &B::ambient_celsius, -50, 100},
@@ -157,6 +164,15 @@ Status read_board(const TomlNode& table, BoardModel& board) {
                                    {"overlap", &B::overlap, -1, 10}}));
   JD_TRY(reader.rest());
   if (board.lowest_mhz > board.boost_mhz) return fault(table, "lowest_mhz is above boost_mhz");
+  // Static power heats the board, which raises static power: up to some temperature, or without
+  // end.
+  const double floor =
+      std::max({board.idle_watts, board.context_watts, board.static_watts, board.asleep_watts});
+  if (floor * board.leakage * board.kelvin_per_watt >= 1)
+    return fault(table,
+                 fmt::format("static power of {:g} W, with this leakage and kelvin_per_watt, "
+                             "would heat the board without end",
+                             floor));
   return {};
 }
 
@@ -220,8 +236,8 @@ Status read_power(const TomlNode& table, PowerModel& power) {
                                    {"lag", &P::lag, 0, kLong},
                                    {"quantum", &P::quantum, 1e-6, kAny},
                                    {"gain", &P::gain, 0, 100},
-                                   {"offset", &P::offset, -kAny, kAny},
-                                   {"noise", &P::noise, 0, kAny}}));
+                                   {"offset", &P::offset, -kWatts, kWatts},
+                                   {"noise", &P::noise, 0, kWatts}}));
   return reader.rest();
 }
 
@@ -250,7 +266,7 @@ Status read_sensors(Reader& file, Sensors& sensors) {
 Status read_passes(const TomlNode& table, Passes& passes) {
   using P = Passes;
   Reader reader(table);
-  JD_TRY(reader.whole("order_steps", passes.order_steps, 100));
+  JD_TRY(reader.whole("order_steps", passes.order_steps, 0, 100));
   JD_TRY(reader.numbers<P>(passes, {{"static_window", &P::static_window, 0, 60},
                                     {"idle_window", &P::idle_window, 0, 60},
                                     {"replay", &P::replay, 0, 60},
@@ -274,7 +290,7 @@ Result<Simulation> read(const TomlNode& file) {
   result.sensors = board->sensors;
   Program& program = result.program;
   JD_TRY(reader.text("name", program.name));
-  JD_TRY(reader.whole("layers", program.layers, 1000));
+  JD_TRY(reader.whole("layers", program.layers, 1, 1000));
   JD_TRY(reader.numbers<Program>(program, {{"launch_gap", &Program::launch_gap, 0, 1},
                                            {"gap_spread", &Program::gap_spread, 0, 3},
                                            {"pause", &Program::pause, 0, 60},
@@ -302,8 +318,10 @@ Result<Simulation> read_program(const std::string& path) {
   JD_ASSIGN(const std::string text, read_file(path, kMostBytes));
   JD_ASSIGN(const TomlNode table, read_toml(text, path));
   Result<Simulation> result = read(table);
-  if (!result) return fail(std::move(result).error().within(printable(path)));
-  return result;
+  if (result) return result;
+  Error error = std::move(result).error();
+  error.message = printable(path) + (error.message.starts_with(':') ? "" : ": ") + error.message;
+  return fail(std::move(error));
 }
 
 }  // namespace joulediff::simulate

@@ -83,20 +83,23 @@ replay = 1.5
 
 TEST_F(ProgramFile, WhatIsWrongIsOneLineWithItsPlace) {
   const std::string op = "[[operators]]\nname = \"a\"\nseconds = 1e-3\n";
-  EXPECT_EQ(fault("preset = \"abacus\"\n").substr(0, 35), ": line 1: there is no board abacus;");
-  EXPECT_EQ(fault("seconds = \"long\"\n" + op),
-            ": line 1: seconds is not a number between 0.1 and 600");
-  EXPECT_EQ(fault("seconds = nan\n" + op), ": line 1: seconds is not a number between 0.1 and 600");
-  EXPECT_EQ(fault(op + "jules = 3\n").substr(0, 35), ": line 4: there is no key jules her");
-  EXPECT_EQ(fault(op + "joules = 1\nwatts = 3\n"),
-            ": line 5: an operator has either joules or watts");
-  EXPECT_EQ(fault(op + "kernels = -2\n"),
-            ": line 4: kernels is not a whole number from 0 to 100000");
-  EXPECT_EQ(fault(op + "kernels = 0\n"), ": operator a: kernels is not between 1 and 100000");
+  EXPECT_EQ(fault("preset = \"abacus\"\n").substr(0, 29), ":1: there is no board abacus;");
+  EXPECT_EQ(fault("seconds = \"long\"\n" + op), ":1: seconds is not a number between 0.1 and 600");
+  EXPECT_EQ(fault("seconds = nan\n" + op), ":1: seconds is not a number between 0.1 and 600");
+  EXPECT_EQ(fault(op + "jules = 3\n").substr(0, 25), ":4: there is no key jules");
+  EXPECT_EQ(fault(op + "joules = 1\nwatts = 3\n"), ":5: an operator has either joules or watts");
+  EXPECT_EQ(fault(op + "kernels = -2\n"), ":4: kernels is not a whole number from 1 to 100000");
+  EXPECT_EQ(fault(op + "kernels = 0\n"), ":4: kernels is not a whole number from 1 to 100000");
+  EXPECT_EQ(fault("[[operators]]\nname = \"a\"\nwatts = 400\n"),
+            ":1: seconds is missing: how long a call takes");
+  EXPECT_EQ(fault(op + op).substr(0, 29), ":4: operator a is there twice");
+  EXPECT_EQ(fault(op + "[board]\ncontext_watts = 1e9\n"),
+            ":5: context_watts is not a number between 0 and 100000");
+  EXPECT_EQ(fault(op + "[board]\nstatic_watts = 1e5\n").substr(0, 32),
+            ":4: static power of 100000 W, wi");
   EXPECT_EQ(fault("name = \"empty\"\n"), ": the program has no operators");
-  EXPECT_EQ(fault("operators = 3\n"), ": line 1: operators is not a list of tables: [[operators]]");
-  EXPECT_EQ(fault(op + "[counter]\nstep = 1e-9\n").substr(0, 36),
-            ": line 4: a counter with steps has a");
+  EXPECT_EQ(fault("operators = 3\n"), ":1: operators is not a list of tables: [[operators]]");
+  EXPECT_EQ(fault(op + "[counter]\nstep = 1e-9\n").substr(0, 30), ":4: a counter with steps has a");
   EXPECT_NE(fault("[[operators]\n").find(":1: "), std::string::npos);
   EXPECT_NE(fault("\xff\xfe").find(":1: "), std::string::npos);
   EXPECT_FALSE(read_program("/nowhere/p.toml"));

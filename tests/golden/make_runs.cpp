@@ -184,6 +184,7 @@ int write(const std::string& folder) {
       {"gelu_a", gelu_a().record(side_a)},
       {"gelu_b", gelu_b().record(side_b)},
       {"gelu_a_once", gelu_a().record({0})},
+      {"gelu_a_again", gelu_a().record({4})},
       {"gelu_b_once", gelu_b().record({1})},
       {"gelu_b_twice_as_many", mlp("gelu_128", "b", true, kProduct, 128).record(side_b)},
       {"gelu_a_without_meter", gelu_a().record({})},

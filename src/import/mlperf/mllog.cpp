@@ -147,7 +147,7 @@ void read_summary(std::string_view text, run::LoadGenLog& log) {
     if (name == "Scenario") log.summary_scenario = value;
     if (name == "Result is") log.summary_validity = value;
     if (name == "Samples per second" || name == "Completed samples per second")
-      log.summary_rate = number(value);
+      log.summary_rate = number(value).value_or(std::numeric_limits<double>::quiet_NaN());
   }
 }
 
@@ -199,7 +199,8 @@ run::TrainingMeter read_training_power(const std::string& file, std::string_view
                                        Diagnostics& diagnostics) {
   run::TrainingMeter meter;
   Faults broken(Severity::warning, "mlperf.broken_line"),
-      no_number(Severity::warning, "mlperf.no_number");
+      no_number(Severity::warning, "mlperf.no_number"),
+      over_range(Severity::warning, "mlperf.over_range");
   Lines lines(text);
   for (std::string_view line; lines.next(line);) {
     const std::string_view object = object_of(line);
@@ -227,6 +228,7 @@ run::TrainingMeter read_training_power(const std::string& file, std::string_view
         ++meter.nulls;
         no_number.add(file, lines.number(), value.empty() ? "no value" : value);
       }
+      if (figure && std::abs(*figure) >= kOverRange) over_range.add(file, lines.number(), value);
       meter.series.time.push_back(*time);
       meter.series.watts.push_back(figure.value_or(std::numeric_limits<double>::quiet_NaN()));
     } else if (*key == "power_measurement_start") {
@@ -243,6 +245,7 @@ run::TrainingMeter read_training_power(const std::string& file, std::string_view
   }
   broken.report(diagnostics, "the line is no record of a reading: it is left out");
   no_number.report(diagnostics, "the value is no number: no power is known then");
+  over_range.report(diagnostics, kNoReading);
   return meter;
 }
 

@@ -32,6 +32,7 @@ struct Row {
   std::size_t channels = 0;
   double channel_sum = 0;
   bool channels_known = true;
+  bool shifted = false;  // a number stands where a name should: "Watts,30,12" by a decimal comma
 };
 
 bool starts_section(std::string_view name, std::string_view kind) {
@@ -43,6 +44,7 @@ void take_apart(std::string_view line, Row& row) {
   row.analyzer_count = row.channels = 0;
   row.channel_sum = 0;
   row.channels_known = true;
+  row.shifted = false;
   row.total = {};
   Values* target = &row.total;
   bool in_channel = false;
@@ -60,6 +62,7 @@ void take_apart(std::string_view line, Row& row) {
       ++row.channels;
       continue;
     }
+    row.shifted = row.shifted || number(name).has_value();
     const std::string_view value = take_field(line);
     if (in_channel) {
       if (name != "Watts") continue;
@@ -95,6 +98,8 @@ struct Reader {
   Faults no_time{Severity::warning, "mlperf.no_time"};
   Faults no_watts{Severity::warning, "mlperf.no_watts"};
   Faults no_number{Severity::warning, "mlperf.no_number"};
+  Faults over_range{Severity::warning, "mlperf.over_range"};
+  Faults shifted{Severity::error, "mlperf.decimal_comma"};
   Faults analyzers{Severity::warning, "mlperf.analyzers"};
   bool day_beyond_month = false;  // a date that is one only with the day first
 
@@ -122,8 +127,16 @@ run::PowerLog Reader::read(std::string_view text) {
       no_watts.add(file, lines.number(), line);
       continue;
     }
+    if (row.shifted) {
+      shifted.add(file, lines.number(), line);
+      row.total.watts = row.total.amps = row.total.power_factor = "?";
+      row.channels = row.analyzer_count = 0;
+    }
     append(log.total, *time, row.total);
-    if (std::isnan(log.total.watts.back())) no_number.add(file, lines.number(), row.total.watts);
+    if (std::abs(log.total.watts.back()) >= kOverRange)
+      over_range.add(file, lines.number(), row.total.watts);
+    if (!row.shifted && std::isnan(log.total.watts.back()))
+      no_number.add(file, lines.number(), row.total.watts);
     if (row.channels > 0) {
       log.channels = std::max(log.channels, row.channels);
       const double off = std::abs(row.channel_sum - log.total.watts.back());
@@ -171,6 +184,10 @@ run::PowerLog read_power_log(const std::string& file, std::string_view text,
                         "left out");
   reader.no_watts.report(diagnostics, "the reading has no Watts: it is left out");
   reader.no_number.report(diagnostics, "the meter gave no number: no power is known then");
+  reader.over_range.report(diagnostics, kNoReading);
+  reader.shifted.report(diagnostics,
+                        "a number stands where a name should, as with a decimal comma: no power is "
+                        "known then; set the locale of PTDaemon");
   reader.analyzers.report(diagnostics, "the first line has another number of analyzers");
   if (log.total.size() == 0)
     diagnostics.push_back({Severity::error, "mlperf.no_readings",

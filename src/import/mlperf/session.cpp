@@ -1,6 +1,7 @@
 #include "import/mlperf/session.h"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -148,14 +149,18 @@ std::map<std::string, std::string> read_description(const std::string& file, std
 
 std::optional<double> read_scaling(const std::string& file, std::string_view text,
                                    Diagnostics& diagnostics) {
+  constexpr double kMost = 1000;
   const json object = parsed(file, text, diagnostics);
-  if (!object.is_object()) return {};
-  const auto found = object.find("scaling_factor");
-  const auto factor = found == object.end() ? std::nullopt : as_number(*found);
-  if (!factor || !(*factor > 0))
-    diagnostics.push_back({Severity::error, "mlperf.no_scaling",
-                           fmt::format("{} has no scaling_factor above 0", file)});
-  return factor && *factor > 0 ? factor : std::nullopt;
+  std::optional<double> factor;
+  if (object.is_object())
+    if (const auto found = object.find("scaling_factor"); found != object.end())
+      factor = as_number(*found);
+  if (factor && *factor > 0 && *factor <= kMost) return factor;
+  diagnostics.push_back(
+      {Severity::error, "mlperf.no_scaling",
+       fmt::format("{} has no scaling_factor above 0 and up to {:g}, so the figure is not known",
+                   file, kMost)});
+  return std::numeric_limits<double>::quiet_NaN();
 }
 
 Result<std::vector<std::map<std::string, std::string>>> read_known_sources(

@@ -47,6 +47,11 @@ class Clock {
 // alone: for lines of which there are millions. None where the key is not there.
 std::optional<std::string_view> json_field(std::string_view line, std::string_view key);
 
+// What is beyond is no reading: SCPI meters say 9.9e37 for "over range", 9.91e37 for "none".
+constexpr double kOverRange = 1e30;
+constexpr std::string_view kNoReading =
+    "the meter had no reading, or one over its range: no power is known then";
+
 // Faults of one kind in one file: the first is named, the others are counted.
 class Faults {
  public:

@@ -29,13 +29,30 @@ std::optional<std::string_view> bracketed(std::string_view line, std::string_vie
   return end == std::string_view::npos ? std::nullopt : std::optional(rest.substr(0, end));
 }
 
-// The number after the colon of "  Energy/Inf.  :     1821.699 uJ/inf.".
+std::string_view word(std::string_view& rest) {
+  while (rest.starts_with(' ')) rest.remove_prefix(1);
+  const std::string_view found = rest.substr(0, rest.find(' '));
+  rest.remove_prefix(found.size());
+  return found;
+}
+
+// The number after the colon of "  # Inferences :          30".
 std::optional<double> figure(std::string_view line) {
   const std::size_t colon = line.rfind(':');
   if (colon == std::string_view::npos) return {};
   std::string_view rest = line.substr(colon + 1);
-  while (rest.starts_with(' ')) rest.remove_prefix(1);
-  return number(rest.substr(0, rest.find(' ')));
+  return number(word(rest));
+}
+
+// "1821.699 uJ/inf.", "1.82 mJ/inf.": in uJ. None of a unit that is not known.
+std::optional<double> microjoules(std::string_view rest) {
+  constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"nJ", 1e-3}, {"uJ", 1}, {"mJ", 1e3}, {"J", 1e6}};
+  const std::optional<double> value = number(word(rest));
+  const std::string_view unit = word(rest);
+  for (const auto& [name, factor] : kUnits)
+    if (value && unit.substr(0, unit.find('/')) == name) return *value * factor;
+  return {};
 }
 
 std::optional<double> figure_after(std::string_view line, std::string_view words) {
@@ -83,6 +100,7 @@ void read_tiny_results(const std::string& file, std::string_view text, run::Tiny
                        Diagnostics& diagnostics) {
   std::size_t energies = 0, performances = 0;
   run::TinyWindow* window = nullptr;
+  Faults broken(Severity::warning, "mlperf.no_number");
   const auto window_at = [&](std::size_t& seen) {
     const std::size_t i = seen++;
     return i < tiny.windows.size() ? &tiny.windows[i] : nullptr;
@@ -92,16 +110,25 @@ void read_tiny_results(const std::string& file, std::string_view text, run::Tiny
     if (line.find("Energy data for window") != std::string_view::npos) window = window_at(energies);
     if (line.find("Performance results for window") != std::string_view::npos)
       window = window_at(performances);
-    if (const auto median = figure_after(line, "Median energy cost is")) tiny.reported = median;
+    constexpr std::string_view kMedian = "Median energy cost is";
+    const std::size_t colon = line.rfind(':');
+    const auto energy = [&](std::string_view rest) {
+      const auto value = microjoules(rest);
+      if (!value) broken.add(file, lines.number(), line);
+      return value;
+    };
+    if (const std::size_t at = line.find(kMedian); at != std::string_view::npos)
+      tiny.reported = energy(line.substr(at + kMedian.size()));
     if (window == nullptr) continue;
     if (line.find("  Energy/Inf.") != std::string_view::npos) {
-      window->per_inference = figure(line);
+      window->per_inference = energy(line.substr(colon + 1));
     } else if (line.find("  Energy ") != std::string_view::npos) {
-      window->microjoules = figure(line);
+      window->microjoules = energy(line.substr(colon + 1));
     } else if (line.find("# Inferences") != std::string_view::npos) {
       window->inferences = figure(line);
     }
   }
+  broken.report(diagnostics, "no energy in nJ, uJ, mJ or J is read there");
   if (energies != tiny.windows.size())
     diagnostics.push_back({Severity::warning, "mlperf.windows",
                            fmt::format("{} has {} windows, the timestamps {}; file both of one "

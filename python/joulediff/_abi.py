@@ -58,6 +58,7 @@ _SIGNATURES = {
     "jd_step": (None, [_U32, _U32, _U64, _U64, _TEXT]),
     "jd_tensor": (None, [ctypes.POINTER(TensorInfo)]),
     "jd_observe": (None, [ctypes.POINTER(TensorInfo), ctypes.c_void_p]),
+    "jd_fingerprint_of": (None, [ctypes.POINTER(Fingerprint), ctypes.c_void_p, _U64]),
     "jd_operator": (None, [_U32, _TEXT, _IDS, _U32, _IDS, _U32, _TEXT]),
     "jd_operator_begin": (None, [_U32, _U32, _TEXT]),
     "jd_operator_end": (None, []),

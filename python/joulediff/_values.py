@@ -225,7 +225,7 @@ class Values(OperatorMode):
         region = _storages.region_of(tensor)
         known = self._fingerprints.get(_kind(storage, storage.sources(region), region, tensor))
         if known is None or tuple(known.own) != tuple(
-                self._read_values(_fingerprint.fingerprint, tensor, known).own):
+                self._read_values(self._fingerprint, tensor, known).own):
             storage.write(None, storage.graph, _abi.COMPUTED)
             storage.graph = None
 
@@ -278,7 +278,7 @@ class Values(OperatorMode):
         offset, shape, stride, dtype, twist = geometry
         kind = storage.id, version, region, dtype, twist
         if not blank and kind not in self._fingerprints:
-            self._fingerprints[kind] = self._read_values(_fingerprint.fingerprint, tensor,
+            self._fingerprints[kind] = self._read_values(self._fingerprint, tensor,
                                                          _abi.Fingerprint())
         fingerprint = None if blank else self._fingerprints[kind]
         if fingerprint is None or fingerprint.dtype == 0:  # unknown values equal no others
@@ -306,6 +306,9 @@ class Values(OperatorMode):
             info.sample = ctypes.cast(sample, ctypes.POINTER(ctypes.c_float))
         self.recorder.tensor(ctypes.byref(info))
 
+    def _fingerprint(self, tensor):
+        return _fingerprint.fingerprint(tensor, self.recorder)
+
     def _read_values(self, function, tensor, otherwise):
         """function(tensor); `otherwise` for a dtype that the device cannot compute with."""
         try:
@@ -327,5 +330,5 @@ class Values(OperatorMode):
 
     def _changed(self, call):
         for tensor, before in call.launch_inputs:
-            if before is None or tuple(_fingerprint.fingerprint(tensor).own) != before:
+            if before is None or tuple(self._fingerprint(tensor).own) != before:
                 yield tensor, before

@@ -1,5 +1,6 @@
 """torch's fingerprints against the vectors that every producer reproduces."""
 
+import ctypes
 import json
 import math
 import pathlib
@@ -8,7 +9,7 @@ import struct
 import pytest
 import torch
 
-from joulediff import _fingerprint
+from joulediff import _abi, _fingerprint
 
 GOLDEN = pathlib.Path(__file__).parents[2] / "tests/golden/fingerprints.json"
 CASES = json.loads(GOLDEN.read_text())["cases"]
@@ -68,6 +69,38 @@ def test_vectors(case, monkeypatch):
     assert bits_of(_fingerprint.sample(tensor) or []) == want["sample"]
     monkeypatch.setitem(_fingerprint._CHUNK, "cpu", 7)
     assert_same(_fingerprint.fingerprint(tensor), want)
+
+
+class Library:
+    """The built recorder's reading of memory."""
+
+    def __init__(self):
+        path = pathlib.Path(__file__).parents[2] / "build/release/lib/libjoulediff-record.so"
+        if not path.exists():
+            pytest.skip("the recorder is not built")
+        self.fingerprint_of = ctypes.CDLL(str(path)).jd_fingerprint_of
+        self.fingerprint_of.restype = None
+        self.fingerprint_of.argtypes = [ctypes.POINTER(_abi.Fingerprint), ctypes.c_void_p, ctypes.c_uint64]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_recorder_reads_what_torch_reads(case):
+    tensor, library = build(case), Library()
+    got = _fingerprint.fingerprint(tensor, library)
+    assert got.dtype == case["code"]
+    assert_same(got, case["expected"])
+    if tensor.dim() > 1:
+        gaps = torch.empty((*tensor.shape[:-1], tensor.shape[-1] + 3), dtype=tensor.dtype)[..., 1:-2].copy_(tensor)
+        for other in (tensor.transpose(0, -1), gaps):
+            assert_same(_fingerprint.fingerprint(other, library), case["expected"])
+
+
+def test_much_memory_is_read_on_several_threads():
+    tensor = torch.randn(1 << 21, generator=torch.Generator().manual_seed(1))
+    tensor[12345], tensor[-1] = math.nan, -math.inf
+    want, got = _fingerprint.fingerprint(tensor), _fingerprint.fingerprint(tensor, Library())
+    assert_same(got, {name: list(value) if name in ("own", "bf16", "fp16") else value
+                      for name, value in ((n, getattr(want, n)) for n, _ in want._fields_)})
 
 
 def test_layout_does_not_matter():

@@ -172,6 +172,18 @@ JD_EXPORT void jd_use_device(const jd_device* device) {
   }
 }
 
+JD_EXPORT void jd_fingerprint_of(jd_fingerprint* fingerprint, const void* data, uint64_t bytes) {
+  using namespace joulediff;
+  if (fingerprint == nullptr || record::size_of(fingerprint->dtype) == 0) return;
+  if (data == nullptr) bytes = 0;
+  try {
+    *fingerprint = record::packed(value::fingerprint(static_cast<value::DType>(fingerprint->dtype),
+                                                     {static_cast<const std::byte*>(data), bytes}));
+  } catch (const std::exception&) {
+    fingerprint->dtype = 0;  // no memory: nothing is known
+  }
+}
+
 JD_EXPORT void jd_observe(jd_tensor_info* info, const void* data) {
   if (jd_active() == 0 || info == nullptr) return;
   try {

@@ -5,26 +5,22 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <system_error>
+#include <thread>
+#include <type_traits>
 
-// Two readings of the elements: counts and moments first, then, with the extremes known, hashes and
-// distinct values. Everything narrower than 32 bits is widened to float32, which is exact, so that
-// three kinds of element remain: float, double and int64. Rounding to bf16 and fp16 is done here on
-// bits, since what the compiler and the processor offer differs between machines.
+#include "value/bits.h"
+#include "value/blocks.h"
+
+// What fits into float32 exactly is widened to it and gathered block by block (blocks.h), on
+// several threads where there is much. Doubles and integers are read twice: counts and moments
+// first, then, with the extremes known, hashes and distinct values. Rounding to bf16 and fp16 is
+// done on bits, since what the compiler and the processor offer differs between machines.
 
 namespace joulediff::value {
 namespace {
 
-constexpr Lanes kSeeds{0x9E3779B9u, 0x7F4A7C15u};
 constexpr std::uint32_t kStride = 0x9E3779B1u;
-
-constexpr std::uint32_t fmix(std::uint32_t x) {
-  x ^= x >> 16;
-  x *= 0x85EBCA6Bu;
-  x ^= x >> 13;
-  x *= 0xC2B2AE35u;
-  x ^= x >> 16;
-  return x;
-}
 
 void add32(Lanes& lanes, std::uint32_t word) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] += fmix(word ^ kSeeds[i]);
@@ -36,22 +32,7 @@ void add64(Lanes& lanes, std::uint64_t word) {
   for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] += fmix(fmix(low ^ kSeeds[i]) ^ high);
 }
 
-// To nearest, ties to even, dropping `shift` bits (1..24).
-constexpr std::uint32_t round_off(std::uint32_t x, unsigned shift) {
-  return (x + (1u << (shift - 1)) - 1 + ((x >> shift) & 1u)) >> shift;
-}
-
-constexpr std::uint32_t kMagnitude = 0x7FFFFFFFu;
-constexpr std::uint32_t kInfinity = 0x7F800000u;
-
 // Canonical bits: one NaN, and no negative zero.
-std::uint32_t float32_bits(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t magnitude = bits & kMagnitude;
-  if (magnitude > kInfinity) return 0x7FC00000u;
-  return magnitude == 0 ? 0 : bits;
-}
-
 std::uint64_t float64_bits(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
   const std::uint64_t magnitude = bits & ~(std::uint64_t{1} << 63);
@@ -59,39 +40,13 @@ std::uint64_t float64_bits(double x) {
   return magnitude == 0 ? 0 : bits;
 }
 
-std::uint32_t with_sign(std::uint32_t magnitude16, std::uint32_t bits32) {
-  return magnitude16 == 0 ? 0 : magnitude16 | ((bits32 >> 16) & 0x8000u);
-}
-
-std::uint32_t bf16_bits(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t magnitude = bits & kMagnitude;
-  if (magnitude > kInfinity) return 0x7FC0u;
-  return with_sign(round_off(magnitude, 16), bits);
-}
-
-std::uint32_t fp16_bits(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  const std::uint32_t magnitude = bits & kMagnitude;
-  if (magnitude > kInfinity) return 0x7E00u;
-  if (magnitude >= 0x477FF000u) return with_sign(0x7C00u, bits);  // 65520 and above
-  if (magnitude >= 0x38800000u)                                   // 2^-14: normal
-    return with_sign(round_off(magnitude - (112u << 23), 13), bits);
-  if (magnitude <= 0x33000000u) return 0;  // 2^-25 and below
-  const std::uint32_t mantissa = (magnitude & 0x7FFFFFu) | 0x800000u;
-  return with_sign(round_off(mantissa, 126 - (magnitude >> 23)), bits);
-}
-
 float from_fp16(std::uint16_t h) {
   const std::uint32_t sign = static_cast<std::uint32_t>(h & 0x8000u) << 16;
-  const std::uint32_t exponent = (h >> 10) & 0x1Fu;
-  const std::uint32_t mantissa = h & 0x3FFu;
-  if (exponent == 0) {
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
+  const std::uint32_t magnitude = h & 0x7FFFu;
+  const std::uint32_t wide = (magnitude << 13) + ((magnitude >= 0x7C00u ? 224u : 112u) << 23);
+  const auto subnormal = std::bit_cast<std::uint32_t>(
+      static_cast<float>(static_cast<std::int32_t>(magnitude)) * 0x1p-24f);
+  return std::bit_cast<float>(sign | (magnitude < 0x400u ? subnormal : wide));
 }
 
 float from_bf16(std::uint16_t h) {
@@ -155,9 +110,61 @@ auto with_elements(DType dtype, Visit visit) {
   return widened(float{}, [](float x) { return x; });
 }
 
+// Made of sums over the finite elements.
+void set_moments(Fingerprint& f, const double (&sum)[5], double low, double high) {
+  const std::uint64_t finite = f.count - f.nan - f.positive_infinity - f.negative_infinity;
+  if (finite == 0) return;
+  const auto count = static_cast<double>(finite);
+  f.mean = sum[0] / count;
+  f.mean_abs = sum[1] / count;
+  f.rms = std::sqrt(sum[2] / count);
+  f.m3 = sum[3] / count;
+  f.l4 = std::sqrt(std::sqrt(sum[4] / count));
+  f.min = low;
+  f.max = high;
+  f.distinct = low == high ? 1 : 2;
+}
+
+template <class Element>
+Gathered gathered(const std::byte* base, std::size_t begin, std::size_t end, Element element) {
+  Gathered result;
+  float block[kBlock];
+  for (std::size_t at = begin; at < end; at += kBlock) {
+    const std::size_t n = std::min(kBlock, end - at);
+    for (std::size_t i = 0; i < n; ++i) block[i] = element(base, at + i);
+    result.add(block, n);
+  }
+  return result;
+}
+
+// Parts of the elements, each on a thread of its own where there are enough of them.
+template <class Element>
+Gathered gathered(const std::byte* base, std::size_t n, Element element) {
+  constexpr std::size_t kWorthAThread = std::size_t{1} << 19, kThreads = 16;
+  const std::size_t parts = std::clamp<std::size_t>(
+      n / kWorthAThread, 1,
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kThreads));
+  std::vector<Gathered> results(parts);
+  std::vector<std::thread> threads;
+  for (std::size_t p = 1; p < parts; ++p) {
+    const auto part = [&, p] {
+      results[p] = gathered(base, n * p / parts, n * (p + 1) / parts, element);
+    };
+    try {
+      threads.emplace_back(part);
+    } catch (const std::system_error&) {  // the program has all the threads that it may have
+      part();
+    }
+  }
+  results[0] = gathered(base, 0, n / parts, element);
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t p = 1; p < parts; ++p) results[0].add(results[p]);
+  return results[0];
+}
+
 template <class Element>
 void measure(Fingerprint& f, const std::byte* base, std::size_t n, Element element) {
-  double sum = 0, sum_abs = 0, sum2 = 0, sum3 = 0, sum4 = 0;
+  double sum[5] = {};
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (std::size_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(element(base, i));
@@ -166,25 +173,15 @@ void measure(Fingerprint& f, const std::byte* base, std::size_t n, Element eleme
       continue;
     }
     const double square = x * x;
-    sum += x;
-    sum_abs += std::fabs(x);
-    sum2 += square;
-    sum3 += square * x;
-    sum4 += square * square;
+    sum[0] += x;
+    sum[1] += std::fabs(x);
+    sum[2] += square;
+    sum[3] += square * x;
+    sum[4] += square * square;
     low = std::min(low, x);
     high = std::max(high, x);
   }
-  const std::uint64_t finite = n - f.nan - f.positive_infinity - f.negative_infinity;
-  if (finite == 0) return;
-  const auto count = static_cast<double>(finite);
-  f.mean = sum / count;
-  f.mean_abs = sum_abs / count;
-  f.rms = std::sqrt(sum2 / count);
-  f.m3 = sum3 / count;
-  f.l4 = std::sqrt(std::sqrt(sum4 / count));
-  f.min = low;
-  f.max = high;
-  f.distinct = low == high ? 1 : 2;
+  set_moments(f, sum, low, high);
 }
 
 void hash(Fingerprint& f, std::int64_t x) {
@@ -192,13 +189,9 @@ void hash(Fingerprint& f, std::int64_t x) {
 }
 
 void hash_rounded(Fingerprint& f, float x) {
-  add32(f.bf16, bf16_bits(x));
-  add32(f.fp16, fp16_bits(x));
-}
-
-void hash(Fingerprint& f, float x) {
-  add32(f.own, float32_bits(x));
-  hash_rounded(f, x);
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  add32(f.bf16, bf16_bits(bits));
+  add32(f.fp16, fp16_bits(bits));
 }
 
 // Beyond float32's range the conversion is not defined by the language; it rounds to infinity.
@@ -207,9 +200,6 @@ float to_float(double x) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   if (std::fabs(x) >= kTooLarge) return x > 0 ? kInf : -kInf;
   return static_cast<float>(x);
-}
-float to_float(float x) {
-  return x;
 }
 float to_float(std::int64_t x) {
   return static_cast<float>(x);
@@ -266,8 +256,20 @@ Fingerprint fingerprint(DType dtype, std::span<const std::byte> bytes) {
   with_elements(dtype, [&](std::size_t size, auto element) {
     const std::size_t n = bytes.size() / size;
     f.count = n;
-    measure(f, bytes.data(), n, element);
-    hash_all(f, bytes.data(), n, element);
+    if constexpr (std::is_same_v<decltype(element(bytes.data(), 0)), float>) {
+      const Gathered all = gathered(bytes.data(), n, element);
+      f.nan = all.nan;
+      f.positive_infinity = all.positive_infinity;
+      f.negative_infinity = all.negative_infinity;
+      set_moments(f, all.sum, all.low, all.high);
+      if (all.third) f.distinct = 3;
+      f.own = all.own;
+      f.bf16 = all.bf16;
+      f.fp16 = all.fp16;
+    } else {
+      measure(f, bytes.data(), n, element);
+      hash_all(f, bytes.data(), n, element);
+    }
   });
   return f;
 }

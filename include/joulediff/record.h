@@ -202,8 +202,8 @@ void jd_run(const jd_op* op, void (*execute)(void* context), void* context);
  * jd_use_device. `dtype` is that of info->fingerprint; offset, shape and stride describe it. */
 void jd_observe(jd_tensor_info* info, const void* data);
 
-/* The fingerprint of elements that lie one after another in the host's memory, in any order that visits
- * each once; `dtype` is that of *fingerprint. Reports nothing, and needs no recording. */
+/* The fingerprint of elements that lie one after another in the host's memory, in any order that
+ * visits each once; `dtype` is that of *fingerprint. Reports nothing, and needs no recording. */
 void jd_fingerprint_of(jd_fingerprint* fingerprint, const void* data, uint64_t bytes);
 
 #ifdef __cplusplus

@@ -22,12 +22,14 @@ std::vector<float> any_bits(std::size_t n, unsigned seed) {
   for (float& one : x) {
     auto bits = static_cast<std::uint32_t>(random());
     switch (random() % 8) {
-      case 0: bits = (bits & 0x80000000u) | 0x7F800000u; break;           // infinity
-      case 1: bits &= 0x80000000u; break;                                 // zero
-      case 2: bits &= 0x807FFFFFu; break;                                 // subnormal
-      case 3: bits = (bits & 0x8FFFFFFFu) | 0x30000000u; break;           // subnormal in fp16
-      case 4: bits = (bits & 0x8001FFFFu) | 0x47000000u; break;           // near its greatest
-      case 5: bits = (bits & 0xFFFF0000u) | (static_cast<std::uint32_t>(random() % 2) << 15); break;  // ties
+      case 0: bits = (bits & 0x80000000u) | 0x7F800000u; break;  // infinity
+      case 1: bits &= 0x80000000u; break;                        // zero
+      case 2: bits &= 0x807FFFFFu; break;                        // subnormal
+      case 3: bits = (bits & 0x8FFFFFFFu) | 0x30000000u; break;  // subnormal in fp16
+      case 4: bits = (bits & 0x8001FFFFu) | 0x47000000u; break;  // near its greatest
+      case 5:
+        bits = (bits & 0xFFFF0000u) | (static_cast<std::uint32_t>(random() % 2) << 15);
+        break;  // ties
       default: break;
     }
     std::memcpy(&one, &bits, sizeof one);

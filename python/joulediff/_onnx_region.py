@@ -17,11 +17,22 @@ _BINDS = {"bind_cpu_input": ("name", "arr_on_cpu"), "bind_ortvalue_input": ("nam
           "bind_input": ("name", "device_type", "device_id", "element_type", "shape", "buffer_ptr")}
 _RESULTS = ("bind_output", "bind_ortvalue_output")
 
+_NEEDED = {"InferenceSession": (*_RUNS[:3], "get_inputs", "get_outputs", "get_session_options", "get_providers",
+                                "get_provider_options", "io_binding"),
+           "IOBinding": (*_BINDS, *_RESULTS, "clear_binding_inputs", "clear_binding_outputs", "get_outputs"),
+           "OrtValue": ("has_value", "is_tensor", "element_type", "data_type", "shape", "data_ptr", "device_name"),
+           "SessionOptions": ("optimized_model_filepath", "graph_optimization_level", "execution_mode",
+                              "add_session_config_entry", "get_session_config_entry")}
+
 made = weakref.WeakKeyDictionary()  # the program's sessions -> what they were made with beside the model
 bound = weakref.WeakKeyDictionary()  # a binding -> {name of an input: (method, arguments after the name)}
 results = weakref.WeakKeyDictionary()  # a binding -> {name of an output: None}, in the order of binding
 _here = threading.local()
 _watching = [None]  # the pass's around(session, call, run), which runs the program's call once
+
+
+class Unknown(Exception):
+    """This version of ONNX Runtime has other insides than those we know."""
 
 
 class ours:  # noqa: N801
@@ -94,6 +105,11 @@ class Sessions:
     """Watches what sessions run; and searches the region, if that is asked for."""
 
     def __init__(self, onnxruntime, search):
+        missing = [f"{owner}.{name}" for owner, names in _NEEDED.items() for name in names
+                   if not hasattr(getattr(onnxruntime, owner, None), name)]
+        if missing:
+            raise Unknown(f"ONNX Runtime {getattr(onnxruntime, '__version__', '')} has no {', '.join(missing)}: it "
+                          "cannot be recorded")
         self._search = search
         self._region, self._seen = None, weakref.WeakSet()
         kind = onnxruntime.InferenceSession

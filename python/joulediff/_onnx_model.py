@@ -43,7 +43,8 @@ class Node:
 
     @property
     def operator(self):
-        return f"{self.domain if self.domain not in ('', 'ai.onnx') else 'onnx'}.{self.type}"
+        """Its name without dots but one, as the reports cut names at the second."""
+        return f"{self.domain.replace('.', '_') if self.domain not in ('', 'ai.onnx') else 'onnx'}.{self.type}"
 
 
 @dataclasses.dataclass(eq=False)

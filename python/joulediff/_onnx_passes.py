@@ -202,8 +202,8 @@ class Operation:
 
 
 class Order(Pass):
-    """On the host each operator is run once by itself, in its bracket. On a device the bracket is around the whole
-    run, as its first operator.
+    """On the host each operator is run by itself, and says how long it took. On a device there is a bracket around the
+    whole run, as its first operator.
     """
 
     def __init__(self, recorder, fail):
@@ -242,12 +242,11 @@ class Order(Pass):
             self.operators[operator.index] = operator.name, signature, moves
             if twin is None or not twin.on_host:
                 continue
-            self.recorder.operator_begin(self.step, operator.index, operator.name.encode())
-            try:
-                if alone is not None:
-                    alone.run()
-            finally:
-                self.recorder.operator_end()
+            begin, took = self.recorder.now(), 0
+            if alone is not None:
+                alone.run()
+                took = (self.recorder.now() - begin) // alone.copies
+            self.recorder.operator_took(self.step, operator.index, operator.name.encode(), begin, begin + took)
 
 
 class Executions:
@@ -255,8 +254,6 @@ class Executions:
 
     def __init__(self, piece):
         self._piece = piece
-        self.seconds = self._time()
-        piece.often(self.seconds)
         self.seconds = self._time()
 
     def _time(self):

@@ -15,6 +15,7 @@ import math
 import mmap
 import os
 import tempfile
+import time
 
 import numpy as np
 import onnxruntime
@@ -293,16 +294,14 @@ class Piece:
     """An operator as a session of its own: what the runtime makes of this node, on its inputs in the program."""
 
     def __init__(self, twin, operator):
-        self._twin, self._operator = twin, operator
-        self._session, self._binding = twin.alone(operator, 1)
         self.copies = 1
+        self._session, self._binding = twin.alone(operator, 1)
         self.run()
-
-    def often(self, seconds):
-        """From here on many times in one run, if one time takes no more than that and there is room."""
-        made = sum(math.prod(v.shape) * 8 for v in self._operator.outputs)
-        if seconds < _SMALL and made * _COPIES <= _MOST_BYTES:
-            self._session, self._binding = self._twin.alone(self._operator, _COPIES)
+        begin = time.perf_counter()
+        self.run()
+        size = sum(math.prod(v.tensor.shape) * 8 for v in (*operator.inputs, *operator.outputs))
+        if time.perf_counter() - begin < _SMALL and size * _COPIES <= _MOST_BYTES:
+            self._session, self._binding = twin.alone(operator, _COPIES)
             self.copies = _COPIES
             self.run()
 

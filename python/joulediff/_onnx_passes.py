@@ -73,6 +73,7 @@ class Pass:
         except Exception as error:  # noqa: BLE001
             self.off = True
             self.fail(error)
+            forget()
             return None
 
     def tell(self, severity, rule, message):

@@ -9,9 +9,10 @@ onnxruntime = pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
 from onnx import helper  # noqa: E402
 
-from joulediff import _abi, _onnx_model  # noqa: E402
+from joulediff import _abi, _onnx_model, _onnx_operators, _onnx_passes, _onnx_twin  # noqa: E402
 from onnx_passes import order_of, session, values_of  # noqa: E402
 from onnx_programs import export, graph, network  # noqa: E402
+from recorder import Library  # noqa: E402
 
 RANDOM = np.random.default_rng(0)
 W = RANDOM.standard_normal((8, 8)).astype(np.float32)
@@ -239,6 +240,55 @@ def test_weights_as_any_field_of_a_model():
         assert array.shape == want.shape, name
         assert np.array_equal(array.view(np.uint16) if name == "g" else array,
                               want.view(np.uint16) if name == "g" else want), name
+
+
+@pytest.mark.parametrize("form", ["external", "ort"])
+def test_models_in_other_forms(tmp_path, form):
+    path = tmp_path / f"model.{form}"
+    if form == "external":
+        onnx.save_model(onnx.load_from_string(CHAIN), str(path), save_as_external_data=True, location="data",
+                        size_threshold=128)
+    else:
+        options = onnxruntime.SessionOptions()
+        options.optimized_model_filepath = str(path)
+        options.add_session_config_entry("session.save_model_format", "ORT")
+        onnxruntime.InferenceSession(CHAIN, options, providers=["CPUExecutionProvider"])
+    program = session(str(path))
+    [got], library = values_of(lambda: program.run(None, {"x": X}))
+    assert np.allclose(got, np.tanh(X @ W).reshape(-1, 16).sum(-1), atol=1e-5)
+    assert [o.name for o in library.operators.values()] == ["onnx.MatMul", "onnx.Tanh", "onnx.Reshape", "onnx.ReduceSum"]
+    assert library.diagnostics() == [] and rms(library, library.operators[0].inputs[1]) == pytest.approx(root(W), rel=1e-5)
+
+
+def test_options_that_know_a_library_of_operators_are_left_as_they_were(monkeypatch):
+    """Of the session's own copy of its options such a library is not part: those that the program made are used."""
+    options, real = onnxruntime.SessionOptions(), _onnx_twin.Twin._options
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    program = onnxruntime.InferenceSession(CHAIN, options, providers=["CPUExecutionProvider"])
+
+    def no_copy(twin, *args, **kwargs):
+        if not twin._initial:
+            raise RuntimeError("no such operator")
+        return real(twin, *args, **kwargs)
+
+    monkeypatch.setattr(_onnx_twin.Twin, "_options", no_copy)
+    _, library = values_of(lambda: program.run(None, {"x": X}))
+    assert len(library.operators) == 4 and library.diagnostics() == []
+    assert options.optimized_model_filepath == "" and options.execution_mode.name == "ORT_SEQUENTIAL"
+    assert options.graph_optimization_level.name == "ORT_ENABLE_BASIC" and options.log_severity_level == -1
+
+
+def test_a_mistake_of_ours_ends_the_recording_alone(monkeypatch):
+    def wrong(*_):
+        raise KeyError("ours")
+
+    monkeypatch.setattr(_onnx_operators.Values, "operators", wrong)
+    program, told = session(CHAIN), []
+    values = _onnx_passes.Values(_abi.Recorder(Library()), told.append)
+    values.begin()
+    [got] = program.run(None, {"x": X})
+    values.end()
+    assert np.array_equal(got, session(CHAIN).run(None, {"x": X})[0]) and [str(e) for e in told] == ["'ours'"]
 
 
 def test_random_numbers_are_told():

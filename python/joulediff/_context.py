@@ -7,7 +7,6 @@ that autograd gave the node is the last one given out when the forward operator 
 
 import contextlib
 import os
-import sys
 import threading
 
 import torch

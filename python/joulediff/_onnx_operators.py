@@ -70,7 +70,7 @@ class Operator:
 
     def signature(self):
         """Equal for operators that do the same work on the same shapes."""
-        specs = [_spec(self.named[name], name in self.weights) if name else "none"
+        specs = [_spec(self.named[name], name in self.weights) if name in self.named else "none"
                  for name in (*self.node.inputs, *self.node.captured)]
         facts = json.dumps(self.arguments(), sort_keys=True, separators=(",", ":"))
         return f"{self.name}({', '.join(specs)}; {facts})"

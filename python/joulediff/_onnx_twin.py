@@ -27,7 +27,8 @@ _SMALL = 100e-6  # seconds: so short a node is made many times in one run, so th
 _COPIES = 16
 _MOST_BYTES = 1 << 26  # of what they make
 _THREADS = 512  # of all sessions of one node that are open
-_DEFAULTS = {"session.save_model_format": ("ONNX",), "session.load_model_format": ("ONNX",),
+_DEFAULTS = {"session.optimized_model_external_initializers_min_size_in_bytes": ("1024",),
+             "session.save_model_format": ("ONNX",), "session.load_model_format": ("ONNX",),
              "session.force_spinning_stop": ("0",)}  # where nothing is said
 _numbers = itertools.count()
 _TYPE_OF = {name: kind for kind, (name, _, _) in _onnx_model.TYPES.items()}
@@ -187,7 +188,9 @@ class Twin:
 
     def _optimised(self):
         path = os.path.join(self.folder, "optimised.onnx")
+        # What was outside the model has to leave it again, as it is sought in the folder (1.17); shapes must not.
         entries = {"session.optimized_model_external_initializers_file_name": "weights.bin",
+                   "session.optimized_model_external_initializers_min_size_in_bytes": "128",
                    "session.save_model_format": "ONNX"}
         with self._options(entries, optimized_model_filepath=path) as options:
             self._make(self._source, options, **_onnx_region.made.get(self._session, {}))

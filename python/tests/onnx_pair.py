@@ -28,7 +28,8 @@ def run_onnx(level, path, model):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-    session, x = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"]), np.load(model + ".npy")
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    x = np.load(model + ".npy")
     for i in itertools.count():
         [out] = session.run(None, {"x": x})
         if i == 0:

@@ -172,7 +172,8 @@ def test_branches_and_loops_are_one_operator_with_what_they_read():
         return helper.make_graph([node], name, [], [helper.make_tensor_value_info(name, 1, ["n", 8])])
 
     loop = helper.make_graph(
-        [helper.make_node("Add", ["carry", "z"], ["next"]), helper.make_node("Identity", ["more"], ["more_out"])], "loop",
+        [helper.make_node("Add", ["carry", "z"], ["next"]), helper.make_node("Identity", ["more"], ["more_out"])],
+        "loop",
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("more", 9, []),
          helper.make_tensor_value_info("carry", 1, ["n", 8])],
         [helper.make_tensor_value_info("more_out", 9, []), helper.make_tensor_value_info("next", 1, ["n", 8])])
@@ -256,8 +257,9 @@ def test_models_in_other_forms(tmp_path, form):
     program = session(str(path))
     [got], library = values_of(lambda: program.run(None, {"x": X}))
     assert np.allclose(got, np.tanh(X @ W).reshape(-1, 16).sum(-1), atol=1e-5)
-    assert [o.name for o in library.operators.values()] == ["onnx.MatMul", "onnx.Tanh", "onnx.Reshape", "onnx.ReduceSum"]
-    assert library.diagnostics() == [] and rms(library, library.operators[0].inputs[1]) == pytest.approx(root(W), rel=1e-5)
+    names = [o.name.removeprefix("onnx.") for o in library.operators.values()]
+    assert names == ["MatMul", "Tanh", "Reshape", "ReduceSum"] and library.diagnostics() == []
+    assert rms(library, library.operators[0].inputs[1]) == pytest.approx(root(W), rel=1e-5)
 
 
 def test_options_that_know_a_library_of_operators_are_left_as_they_were(monkeypatch):

@@ -78,6 +78,11 @@ void jd_operator(uint32_t index, const char* name, const uint64_t* inputs, uint3
 void jd_operator_begin(uint32_t step, uint32_t index, const char* name);
 void jd_operator_end(void);
 
+/* The same of an operator of the order pass that ran by itself between begin_ns and end_ns, where a
+ * bracket would hold more than its time. It launches no kernels. */
+void jd_operator_took(uint32_t step, uint32_t index, const char* name, uint64_t begin_ns,
+                      uint64_t end_ns);
+
 /* Switches kernel records: JD_ORDER (kernels with the operators that launched them), JD_TRACE
  * (kernels only) or JD_WARMUP (off). Returns 1 if kernels are recorded now, 0 if this process has
  * no device to record from. Flushes what was recorded before. */

@@ -62,6 +62,7 @@ _SIGNATURES = {
     "jd_operator": (None, [_U32, _TEXT, _IDS, _U32, _IDS, _U32, _TEXT]),
     "jd_operator_begin": (None, [_U32, _U32, _TEXT]),
     "jd_operator_end": (None, []),
+    "jd_operator_took": (None, [_U32, _U32, _TEXT, _U64, _U64]),
     "jd_kernels": (ctypes.c_int, [_U32]),
     "jd_operator_seconds": (ctypes.c_double, [_U32]),
     "jd_replay": (None, [_TEXT, _U64, _U64, _U64]),

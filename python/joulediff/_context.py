@@ -7,7 +7,6 @@ that autograd gave the node is the last one given out when the forward operator 
 
 import contextlib
 import os
-import sys
 import threading
 
 import torch
@@ -16,26 +15,13 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from joulediff._stacks import Stacks
+from joulediff._stacks import Stacks, call_path
 
-_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 _DISPATCH = tuple(_TORCH + name for name in (
     "utils/_python_dispatch.py", "_ops.py", "utils/_contextlib.py", "_compile.py",
     "_dynamo/eval_frame.py", "_dynamo/external_utils.py", "_library/"))
 _ENGINE = (_TORCH + "autograd/graph.py", _TORCH + "autograd/__init__.py")
-_DEEPEST = 128
-
-
-def call_path():
-    """[(code, line)], innermost first, without our frames and those of the dispatcher."""
-    frames, frame = [], sys._getframe(1)
-    while frame is not None and len(frames) < _DEEPEST:
-        code = frame.f_code
-        if not code.co_filename.startswith(_OWN) and not code.co_filename.startswith(_DISPATCH):
-            frames.append((code, frame.f_lineno))
-        frame = frame.f_back
-    return tuple(frames)
 
 
 def _of_user(path):
@@ -105,7 +91,7 @@ class Context:
 
     def describe(self, index, facts_of):
         """The facts of where operator `index` is called; facts_of(index): those of an earlier one."""
-        path = call_path()
+        path = call_path(_DISPATCH)
         node = torch._C._current_autograd_node()
         modules = getattr(self._here, "modules", ())
         facts = {"phase": "forward", "module": modules[1] if modules else ""}

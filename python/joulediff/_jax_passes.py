@@ -13,6 +13,7 @@ import numpy as np
 from joulediff import _jax_frames, _jax_intercept, _jax_plan, _jax_twin, _jax_values
 from joulediff._jax_operators import Call
 from joulediff._measure import Idle, Measurements, choose
+from joulediff._memory import Observer
 from joulediff._stacks import Stacks
 
 _plans = {}  # id of a jaxpr -> (the jaxpr, Plan)
@@ -48,6 +49,9 @@ class Pass:
 
     def end(self):
         self.leave()
+
+    def close(self):
+        """After its last step."""
 
     def leave(self):
         self.off = True
@@ -146,7 +150,7 @@ class Values(Pass):
 
     def __init__(self, recorder, fail):
         super().__init__(recorder, fail)
-        self._observe = _jax_values.Observer(recorder)
+        self._observe = Observer(recorder, _jax_values.host)
         self._stacks = Stacks(recorder)
         self._forwards, self._operations = {}, {}
 
@@ -164,9 +168,7 @@ class Values(Pass):
         super().end()
         _names.clear()
         _names.update((i, o.name) for i, o in self._operations.items())
-        if self._observe.unreadable:
-            self.recorder.diagnostic("warning", "unreadable_tensors",
-                                     f"{self._observe.unreadable} tensors had no values that we can read")
+        self._observe.tell()
 
     def operations(self):
         """Every operator of the step, by index."""

@@ -5,9 +5,6 @@ Arrays do not change, so that a value is known by its array: what one computatio
 called with is one value.
 """
 
-import ctypes
-import itertools
-import math
 import re
 import weakref
 
@@ -16,7 +13,6 @@ import numpy as np
 
 from joulediff import _abi, _jax_frames, _jax_hlo, _jax_twin
 
-_ids, _storages = itertools.count(1), itertools.count(1)
 _CODES = {"float32": 1, "float64": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int16": 6, "int32": 7,
           "int64": 8, "uint8": 9, "bool": 10, "complex64": 11, "complex128": 12, "float8_e4m3fn": 13,
           "float8_e5m2": 14}
@@ -53,43 +49,6 @@ def host(array):
     elif name.startswith("float") and name not in _CODES:  # other formats of a byte or less
         found, name = found.astype("float32"), "float32"
     return found, _CODES.get(name, 0)
-
-
-class Observer:
-    """Tells the recorder of each value once."""
-
-    def __init__(self, recorder):
-        self._recorder = recorder
-        self._hosts = weakref.WeakKeyDictionary()  # Storage -> (array, code)
-        self.unreadable = 0
-
-    def __call__(self, value):
-        if value.id is not None:
-            return
-        value.id = next(_ids)
-        storage = value.storage
-        if storage.number is None:
-            storage.number = next(_storages)
-        if storage not in self._hosts:
-            self._hosts[storage] = host(storage.array)
-        self._report(value, *self._hosts[storage])
-
-    def _report(self, value, array, code):
-        shape, stride = value.shape, value.stride
-        if len(shape) > _abi.MAX_DIMS:
-            shape, stride = (math.prod(shape),), (1,)
-        info = _abi.TensorInfo(id=value.id, storage=value.storage.number, version=0, offset=value.offset,
-                               dims=len(shape), role=value.role)
-        info.shape[:len(shape)], info.stride[:len(shape)] = shape, stride
-        info.fingerprint.dtype = code
-        if code and math.prod(shape):
-            self._recorder.observe(ctypes.byref(info), array.ctypes.data + value.offset * array.itemsize)
-            return
-        if not code:  # unknown values equal no others
-            self.unreadable += 1
-            info.fingerprint.count = math.prod(shape)
-            info.fingerprint.own[0], info.fingerprint.own[1] = value.id & 0xFFFFFFFF, ~value.id & 0xFFFFFFFF
-        self._recorder.tensor(ctypes.byref(info))
 
 
 class Arrays:

@@ -61,6 +61,9 @@ class OperatorMode(TorchDispatchMode):
         """After the step: leaves, and subclasses report."""
         self.leave()
 
+    def close(self):
+        """After its last step."""
+
     def leave(self):
         """Leaves the stack of modes, wherever in it the program has put us."""
         self.off = True

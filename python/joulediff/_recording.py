@@ -221,6 +221,8 @@ class Recording:
         if self._pass == _abi.ORDER:
             self._operators = mode.operators
             self._compare_orders()
+        if mode is not None:
+            mode.close()
         self.done, self._pass = self._pass, None
 
     def _compare_orders(self):

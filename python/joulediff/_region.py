@@ -1,10 +1,10 @@
 """Finding the steps of a program without editing it.
 
 JOULEDIFF_REGION names a function or method as `module:qualname`; without it the region is the
-outermost torch.nn.Module that is called a second time, or in a program of JAX the outermost jitted function.
-A step lasts from one start of the region to the next. Importing joulediff.torch or joulediff.jax switches the
-implicit region off, since such a program says itself where its steps are; steps() also ends a region that was
-named. Nothing here imports a framework by itself.
+outermost torch.nn.Module that is called a second time, or in a program of JAX the outermost jitted function, or the
+session of ONNX Runtime that is run a second time. A step lasts from one start of the region to the next. Importing
+joulediff.torch, .jax or .onnx switches the implicit region off, since such a program says itself where its steps are;
+steps() also ends a region that was named. Nothing here imports a framework by itself.
 
 Each process records on its own, if it makes steps. A forked child starts afresh, whatever its parent
 was doing; what its parent had armed is armed in it, too.
@@ -14,13 +14,16 @@ import atexit
 import contextlib
 import functools
 import importlib
-import importlib.util
 import inspect
 import os
 import sys
 import threading
 
 from joulediff import _abi, _inputs
+from joulediff._imports import after_import
+
+
+_MODULES = {"torch": "torch", "jax": "jax", "onnx": "onnxruntime"}
 
 
 class State:
@@ -28,7 +31,7 @@ class State:
 
     def __init__(self):
         self.searches = []  # for the implicit region, one for each framework
-        self.explicit = False  # the program imports joulediff.torch or joulediff.jax
+        self.explicit = False  # the program imports joulediff.torch, .jax or .onnx
         self.work = _work_of_environment()
         self.recorder = None
         self.forget()
@@ -78,9 +81,13 @@ def _watch_graphs(_module):
 
 
 def _module_of(framework):
-    """What the recording needs of the framework; torch where none was named and it is there."""
+    """What the recording needs of the framework; where none was named, of the first that is there, but of ONNX
+    Runtime if there is a session of it.
+    """
     if framework is None:
-        framework = "jax" if "jax" in sys.modules and "torch" not in sys.modules else "torch"
+        sessions = sys.modules.get("joulediff._onnx_region")
+        there = [name for name, module in _MODULES.items() if module in sys.modules]
+        framework = "onnx" if sessions is not None and sessions.made else (*there, "torch")[0]
     state.framework = framework
     return importlib.import_module(f"joulediff._of_{framework}")
 
@@ -104,7 +111,7 @@ def _start(framework=None):
 
 
 def steps(n, framework):
-    """The loop of joulediff.torch and joulediff.jax: 0, 1, ..., as often as the recorder needs."""
+    """The loop of joulediff.torch, .jax and .onnx: 0, 1, ..., as often as the recorder needs."""
     recording = take_over(framework)
     done = 0
     if recording is not None:
@@ -199,20 +206,22 @@ def install():
     """Called by the injected sitecustomize: arms the region, once torch and its module are there."""
     atexit.register(_at_exit)
     _finish_before_exit()
-    _after_import("torch", _load)
-    _after_import("torch", _watch_graphs)
-    _after_import("jax", _load)
+    after_import("torch", _load)
+    after_import("torch", _watch_graphs)
+    after_import("jax", _load)
+    after_import("onnxruntime", _load)
     region = os.environ.get("JOULEDIFF_REGION", "")
+    after_import("onnxruntime", lambda runtime: _watch_sessions(runtime, not region))
     if not region:
-        _after_import("torch", _search)
-        _after_import("jax", _watch_jit)
+        after_import("torch", _search)
+        after_import("jax", _watch_jit)
         return
     module, _, name = region.partition(":")
-    _after_import("jax", lambda jax: _watch_jit(jax, module, name))
+    after_import("jax", lambda jax: _watch_jit(jax, module, name))
     if module == "__main__":
         _watch_main(name)
     else:
-        _after_import(module, lambda loaded: _wrap(loaded, name))
+        after_import(module, lambda loaded: _wrap(loaded, name))
 
 
 def _search(torch):
@@ -224,6 +233,12 @@ def _watch_jit(jax, module=None, name=None):
     from joulediff import _jax_region
 
     state.searches.append(_jax_region.Jitted(jax, module, name))
+
+
+def _watch_sessions(onnxruntime, search):
+    from joulediff import _onnx_region
+
+    state.searches.append(_onnx_region.Sessions(onnxruntime, search))
 
 
 def _wrap(owner, path):
@@ -305,7 +320,7 @@ class _OutermostModule:
 
     def _outermost(self, module, args, kwargs):
         """True when the region is found, and its class is watched."""
-        if state.explicit or state.taken or state.framework == "jax":
+        if state.explicit or state.taken or state.framework not in (None, "torch"):
             self._disarm()
             return False
         if _no_step():
@@ -349,48 +364,3 @@ def _restore(kind, own, ours):
             del kind.__call__
         else:
             kind.__call__ = own
-
-
-def _after_import(name, action):
-    """action(module) when it has been imported; at once if it has been already."""
-    if name in sys.modules:
-        _quietly(action, sys.modules[name])
-    else:
-        sys.meta_path.insert(0, _Finder(name, action))
-
-
-def _quietly(action, module):
-    try:
-        action(module)
-    except Exception as error:  # noqa: BLE001
-        recorder = _abi.load()
-        if recorder is not None:
-            recorder.failed(error)
-
-
-class _Finder:
-    """Lets the other finders find the module, and acts once its loader has run it."""
-
-    def __init__(self, name, action):
-        self._name, self._action = name, action
-
-    def find_spec(self, name, path=None, target=None):
-        if name != self._name or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        loader = getattr(spec, "loader", None)
-        if not hasattr(loader, "exec_module"):
-            return spec
-        execute, before = loader.exec_module, vars(loader).get("exec_module")
-
-        def exec_module(module):
-            if before is None:
-                del loader.exec_module
-            else:  # another of us waits for the same module
-                loader.exec_module = before
-            execute(module)
-            _quietly(self._action, module)
-
-        loader.exec_module = exec_module
-        return spec

@@ -4,6 +4,8 @@ import os
 import sys
 import sysconfig
 
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_DEEPEST = 128
 _STANDARD = os.path.join(sysconfig.get_paths()["stdlib"], "")
 _HERE = os.path.join(os.getcwd(), "")
 
@@ -21,6 +23,17 @@ def portable(file):
     if file.startswith(_STANDARD):
         return f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/{file[len(_STANDARD):]}"
     return file.removeprefix(_HERE)
+
+
+def call_path(without=()):
+    """[(code, line)], innermost first, without our frames and those of files that begin with one of these."""
+    frames, frame = [], sys._getframe(1)
+    while frame is not None and len(frames) < _DEEPEST:
+        code = frame.f_code
+        if not code.co_filename.startswith((_OWN, *without)):
+            frames.append((code, frame.f_lineno))
+        frame = frame.f_back
+    return tuple(frames)
 
 
 class Stacks:

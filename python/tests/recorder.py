@@ -11,7 +11,7 @@ class Library:
 
     def __init__(self, seconds=1.0):
         self.tensors, self.operators, self.facts, self.steps = {}, {}, [], []
-        self.kernels, self.brackets, self.replays = [], [], []
+        self.kernels, self.brackets, self.took, self.replays = [], [], [], []
         self.depth, self.clock = 0, 0
 
         def now():
@@ -48,6 +48,7 @@ class Library:
         self.jd_fingerprint_of = self._fingerprint_of
         self.jd_observe = lambda reference, data: self._observe(reference, data)
         self.jd_operator_begin, self.jd_operator_end, self.jd_kernels = begin, end, kernels
+        self.jd_operator_took = lambda step, index, name, *when: self.took.append((step, index, name.decode(), *when))
         self.jd_operator_seconds = lambda index: seconds
         self.jd_replay = lambda *replay: self.replays.append(replay)
         self.jd_flush = lambda: None

@@ -108,6 +108,7 @@ def test_fingerprints_are_those_of_every_producer(tmp_path):
         import jax, ml_dtypes, numpy as np
         jax.config.update("jax_enable_x64", True)
         from joulediff import _abi, _jax_twin, _jax_values
+        from joulediff._memory import Observer
         cases, names = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
         recorder, told = _abi.load(), []
         observe, tensor = recorder.observe, recorder.tensor
@@ -121,7 +122,7 @@ def test_fingerprints_are_those_of_every_producer(tmp_path):
             array = np.frombuffer((cases / f"{i}.bin").read_bytes(), kind).reshape(shape)
             array = jax.numpy.asarray(array)
             assert array.dtype == kind
-            _jax_values.Observer(Keeping())(_jax_twin.value_of(array, _abi.INPUT))
+            Observer(Keeping(), _jax_values.host)(_jax_twin.value_of(array, _abi.INPUT))
         fields = ("count nan positive_infinity negative_infinity distinct dtype mean mean_abs rms l4 m3 min max "
                   "own bf16 fp16").split()
         print(json.dumps([{f: list(v) if hasattr(v := getattr(t.fingerprint, f), "_length_") else v

@@ -1,16 +1,11 @@
 """Whole recordings of JAX programs, in processes of their own, and a comparison with PyTorch."""
 
-import json
-import os
-import pathlib
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 pytest.importorskip("jax")
-from test_recording import PYTHON, Launcher, library, run  # noqa: E402
+from compared import compared, shares  # noqa: E402
+from test_recording import PYTHON, Launcher, run  # noqa: E402
 
 TRAIN = """
     import functools
@@ -116,46 +111,12 @@ def test_a_region_of_a_module_keeps_what_jit_has(tmp_path):
     assert got.passes()[:3] == [0, 1, 2] and "jax.dot_general" in got.operators.values()
 
 
-def program():
-    """The joulediff command, and the folder that has its libraries beside this package."""
-    named = os.environ.get("JOULEDIFF_PROGRAM")
-    builds = [pathlib.Path(named)] if named else sorted(
-        (p for p in PYTHON.parent.glob("build/*/bin/joulediff") if "san" not in p.parts[-3]),
-        key=lambda p: -p.stat().st_mtime)
-    if not builds:
-        pytest.skip("joulediff is not built")
-    return builds[0]
-
-
 def test_a_transformer_is_the_same_in_jax_and_in_pytorch(tmp_path, capsys):
-    command = program()
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home/lib").symlink_to(pathlib.Path(library()).parent)
-    (tmp_path / "home/python").symlink_to(PYTHON)
     pair = str(PYTHON / "tests/jax_pair.py")
-    env = {k: v for k, v in os.environ.items() if not k.startswith("JOULEDIFF_")}
-    env |= {"JOULEDIFF_HOME": str(tmp_path / "home"), "OMP_NUM_THREADS": "1"}
-    sides = []
-    for framework in ("jax", "torch"):
-        out, values = tmp_path / f"{framework}.jd", tmp_path / f"{framework}.npy"
-        done = subprocess.run(
-            [command, "record", "-o", out, "--passes", "values,order,trace", "--blocks", "1", "--steps", "3",
-             "--trace-seconds", "1", "--work", "token:32", "--quiet", "--stop", "--", sys.executable, pair, framework,
-             values],
-            env=env, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == 0, done.stderr
-        sides.append((out, np.load(values)))
-    assert np.allclose(sides[0][1], sides[1][1], rtol=1e-4, atol=1e-4)
-    done = subprocess.run([command, "compare", "--json", sides[0][0], sides[1][0]], env=env, capture_output=True,
-                          text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    paired = [r for r in told["regions"] if r["a"]["operators"] and r["b"]["operators"]]
-    shares = []
-    for side in ("a", "b"):
-        total = sum(len(r[side]["operators"]) for r in told["regions"]) + len(told["unmatched"][side]["operators"])
-        shares.append(sum(len(r[side]["operators"]) for r in paired) / total)
+    told = compared(tmp_path, *((pair, framework, str(tmp_path / f"{framework}.npy")) for framework in ("jax", "torch")))
+    assert np.allclose(np.load(tmp_path / "jax.npy"), np.load(tmp_path / "torch.npy"), rtol=1e-4, atol=1e-4)
+    paired, ours, theirs = shares(told)
     with capsys.disabled():
-        print(f"\n{len(paired)} regions; operators matched: JAX {shares[0]:.0%}, PyTorch {shares[1]:.0%}")
-    assert len(paired) >= 20 and min(shares) >= 0.9
+        print(f"\n{len(paired)} regions; operators matched: JAX {ours:.0%}, PyTorch {theirs:.0%}")
+    assert len(paired) >= 20 and min(ours, theirs) >= 0.9
     assert all(r["outputs_agree"] for r in paired if r["outputs_agree"] is not None)

@@ -265,7 +265,7 @@ void add_record(CLI::App& app, Context& context) {
       ->expected(2);
   verb->add_option("--region", given->region,
                    "what a step is, as module:qualname (default: the outermost nn.Module call; "
-                   "in JAX the outermost jitted function)");
+                   "in JAX the outermost jitted function, in ONNX Runtime a session's run)");
   verb->add_option("--steps", given->steps, "steps of the trace, at least")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1'000'000'000U));

@@ -218,7 +218,7 @@ Check recorder_check() {
 Check framework_check() {
   const auto found = output_of(
       "python3 -c \"import importlib.metadata as m, sys; print('Python', sys.version.split()[0], "
-      "*[f'{n} {m.version(n)}' for n in ('torch', 'jax') if any(True for d in "
+      "*[f'{n} {m.version(n)}' for n in ('torch', 'jax', 'onnxruntime') if any(True for d in "
       "m.distributions() if d.metadata['Name'] == n)])\"");
   if (!found)
     return {"plug-ins", Health::missing, "no python3 on PATH",

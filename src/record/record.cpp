@@ -187,6 +187,15 @@ JD_EXPORT void jd_operator_end(void) {
       [&](Process& p) { p.operators.executed(ended.step, ended.index, ended.begin_ns, end_ns); });
 }
 
+JD_EXPORT void jd_operator_took(uint32_t step, uint32_t index, const char* name, uint64_t begin_ns,
+                                uint64_t end_ns) {
+  if (end_ns < begin_ns) return;
+  recording([&](Process& p) {
+    p.operators.named(step, index, name);
+    p.operators.executed(step, index, begin_ns, end_ns);
+  });
+}
+
 JD_EXPORT int jd_kernels(uint32_t pass) {
   int recorded = 0;
   recording([&](Process& p) {

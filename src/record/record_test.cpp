@@ -1,5 +1,6 @@
 #include "joulediff/record.h"
 
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <sys/resource.h>
@@ -226,15 +227,20 @@ TEST(Record, TimesOperatorsOnTheHostWhereThereAreNoKernels) {
     JD_REQUIRE(jd_operator_seconds(0) >= jd_operator_seconds(1));
     JD_REQUIRE(jd_operator_seconds(0) < 0.2);
     JD_REQUIRE(jd_operator_seconds(2) < 0);
+    jd_operator_took(0, 2, "told", 1'000'000, 3'000'000);
+    jd_operator_took(0, 3, "backwards", 3, 1);
+    JD_REQUIRE(std::abs(jd_operator_seconds(2) - 0.002) < 1e-9);
+    JD_REQUIRE(jd_operator_seconds(3) < 0);
   });
   EXPECT_EQ(r.status, 0) << r.err;
   const auto times = r.all<spool::OpTime>(Type::op_time);
-  ASSERT_THAT(times, SizeIs(4));
+  ASSERT_THAT(times, SizeIs(5));
+  EXPECT_EQ(times[4].end_ns - times[4].begin_ns, 2'000'000u);
   EXPECT_EQ(times[0].index, 1u);  // in the order of their ends
   EXPECT_EQ(times[1].index, 0u);
   EXPECT_LE(times[1].begin_ns, times[0].begin_ns);
   EXPECT_GE(times[1].end_ns, times[0].end_ns);
-  EXPECT_THAT(r.payloads(Type::op_name), SizeIs(2));
+  EXPECT_THAT(r.payloads(Type::op_name), SizeIs(3));
   EXPECT_THAT(r.facts("diagnostic"), ElementsAre(HasSubstr("record.no_kernels")));
 }
 

@@ -109,6 +109,10 @@ void add_replays(run::Run& run, run::Block& block, const SpoolContents& spool) {
 
 void add_process(run::Run& run, run::Block& block, const SpoolContents& spool,
                  const OrderSteps& order) {
+  if (spool.impossible_calls > 0)
+    diagnose(run, Severity::warning, "record.impossible_call",
+             "times and names of operators whose index no step reaches are left out",
+             spool.impossible_calls);
   block.dropped_kernels = spool.dropped_kernels;
   if (block.dropped_kernels > 0)
     diagnose(run, Severity::warning, "record.dropped_kernels",

@@ -389,6 +389,19 @@ TEST(Pack, LeavesOutWhatCannotBe) {
   EXPECT_TRUE(run::validate(run)) << run::validate(run).error().message;
 }
 
+// One mistaken call, of an operator that no step reaches, costs no memory and no recording.
+TEST(Pack, LeavesOutCallsThatCannotBe) {
+  constexpr std::uint32_t kFar = 4'000'000'000;
+  Spool spool = program();
+  order_pass(spool, {"addmm", "gelu"});
+  spool.op_name(2, kFar, "x").add_packed(Type::op_time, spool::OpTime{2, kFar, 330, 331});
+  spool.add_packed(Type::correlation, spool::Correlation{99, 2, kFar, 0});
+  run::Run run;
+  ASSERT_TRUE(add_launch(run, recorded({spool.contents()})));
+  EXPECT_EQ(run.blocks[0].operator_times.size(), 2u);
+  EXPECT_EQ(find(run, "record.impossible_call")->count, 3u);
+}
+
 TEST(Pack, ARegionThatNamesNothingIsNamed) {
   run::Run run;
   Recorded nothing = recorded({Spool().contents()});

@@ -89,6 +89,22 @@ class Recording {
       }
       folders_.push_back(std::move(folder));
     }
+    try {
+      return record_all();
+    } catch (const std::exception& error) {  // no memory: what was recorded stays
+      std::string message = fmt::format("the run could not be made: {}", error.what());
+      for (std::size_t side = 0; side < folders_.size(); ++side) {
+        folders_[side].keep();
+        message +=
+            fmt::format("; afterwards {} makes the run of what was recorded",
+                        recovery_of(folders_[side].path().string(), report_.sides[side].output));
+      }
+      return fail(ExitCode::environment, std::move(message));
+    }
+  }
+
+ private:
+  Result<RecordReport> record_all() {
     for (unsigned block = 0; block < order_.size() && !report_.interrupted; ++block) {
       const Status status = record_block(block);
       if (status) continue;
@@ -104,7 +120,6 @@ class Recording {
     return write();
   }
 
- private:
   Nanoseconds left() const { return budget_ - (now() - begin_); }
 
   // The blocks that are there come before those that are recorded now, on the same clock.

@@ -212,6 +212,14 @@ bool take(const spool::Record& record, SpoolContents& out, SeriesPieces& pieces)
   return false;
 }
 
+// What is known of a step has room for each of its operators.
+void leave_out_impossible_calls(SpoolContents& contents) {
+  const auto impossible = [](const auto& call) { return call.index >= std::uint32_t{1} << 24; };
+  contents.impossible_calls = std::erase_if(contents.operator_times, impossible) +
+                              std::erase_if(contents.operator_names, impossible) +
+                              std::erase_if(contents.correlations, impossible);
+}
+
 }  // namespace
 
 Result<SpoolContents> parse_spool(std::string_view bytes, std::uint32_t pid) {
@@ -223,6 +231,7 @@ Result<SpoolContents> parse_spool(std::string_view bytes, std::uint32_t pid) {
   SeriesPieces pieces;
   for (const spool::Record& record : raw.records)
     if (!take(record, contents, pieces)) ++contents.damaged_records;
+  leave_out_impossible_calls(contents);
   return contents;
 }
 

@@ -80,8 +80,9 @@ struct SpoolContents {
   std::vector<run::Series> series;    // of the launcher's own spool
   std::vector<std::string> launches;  // likewise: JSON
   std::uint64_t dropped_kernels = 0;
-  bool torn = false;                  // ended in the middle of a record
-  std::uint64_t damaged_records = 0;  // whole, but not of the form that their type has
+  std::uint64_t impossible_calls = 0;  // of operators beyond those that a step can have: left out
+  bool torn = false;                   // ended in the middle of a record
+  std::uint64_t damaged_records = 0;   // whole, but not of the form that their type has
 };
 
 // `bytes` of the spool of process `pid`; an error where they are not a spool at all.

@@ -5,6 +5,7 @@
 #include <exception>
 #include <pthread.h>
 #include <string_view>
+#include <utility>
 
 namespace joulediff::record {
 namespace {
@@ -76,6 +77,7 @@ int Stepper::begin(const char* inputs) {
   if (off_) return kNoPass;
   const std::lock_guard lock(mutex_);
   if (!schedule_ && !start()) return kNoPass;
+  if (pass() != kNoPass && refused()) return pass();
   if (pass() != kNoPass) end_step();
   if (following_ == kNoPass) return kNoPass;
   const bool within_trace = following_ == JD_TRACE && entered_ == JD_TRACE;
@@ -94,7 +96,17 @@ int Stepper::begin(const char* inputs) {
 void Stepper::end() {
   if (off_) return;
   const std::lock_guard lock(mutex_);
-  if (pass() != kNoPass) end_step();
+  if (pass() != kNoPass && !refused()) end_step();
+}
+
+// A step cannot end or begin while one of its operators runs.
+bool Stepper::refused() {
+  if (!operator_runs_) return false;
+  if (!std::exchange(early_told_, true))
+    tell("warning", "step_in_operator",
+         "jd_step_begin and jd_step_end do nothing while an operator of the step runs: call them "
+         "outside of jd_run");
+  return true;
 }
 
 void Stepper::end_step() {
@@ -169,9 +181,9 @@ void Stepper::run(const jd_op& op, void (*execute)(void*), void* context) {
            "operators of threads other than the one that began the step are not recorded");
     return execute(context);
   }
-  inside_operator = true;
+  inside_operator = operator_runs_ = true;
   recorded(op, execute, context);
-  inside_operator = false;
+  inside_operator = operator_runs_ = false;
 }
 
 void Stepper::recorded(const jd_op& op, void (*execute)(void*), void* context) {
@@ -251,6 +263,13 @@ namespace {
 // Kept so that the registration is made.
 const int at_fork = pthread_atfork(nullptr, nullptr, [] { stepper->forked(); });
 
+// Values that an engine counts and does not give are none.
+jd_op with_what_is_there(jd_op op) {
+  if (op.inputs == nullptr) op.input_count = 0;
+  if (op.outputs == nullptr) op.output_count = 0;
+  return op;
+}
+
 // Nothing that goes wrong in our own code leaves it.
 template <class Result, class Body>
 Result safely(Result otherwise, Body body) noexcept {
@@ -293,5 +312,5 @@ JD_EXPORT void jd_run(const jd_op* op, void (*execute)(void* context), void* con
   if (plain || op == nullptr || inside_operator)
     execute(context);
   else
-    stepper->run(*op, execute, context);
+    stepper->run(with_what_is_there(*op), execute, context);
 }

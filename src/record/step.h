@@ -31,6 +31,7 @@ class Stepper {
 
  private:
   bool start();
+  bool refused();
   void end_step();
   void tell_step(int pass);
   void enter(int pass);
@@ -47,6 +48,8 @@ class Stepper {
   std::atomic<bool> off_ = false;
   std::atomic<std::thread::id> owner_;  // who began the step
   std::atomic<bool> others_told_ = false;
+  std::atomic<bool> operator_runs_ = false;  // of the open step: it cannot end meanwhile
+  bool early_told_ = false;
   int entered_ = kNoPass;    // the pass that is made now
   int following_ = kNoPass;  // of the coming step
   int empty_ = 0;            // steps of the values pass that ran no operator

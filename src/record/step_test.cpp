@@ -108,6 +108,47 @@ TEST(Steps, AreNothingWithoutARecorder) {
   EXPECT_THAT(r.files, IsEmpty());
 }
 
+// What an operator is in the middle of stays until it is done.
+TEST(Steps, NeitherEndNorBeginInsideAnOperator) {
+  const auto r = recorded(
+      [] {
+        jd_op op{};
+        op.name = "op";
+        while (jd_recording() != 0) {
+          const int pass = jd_step_begin("x");
+          static int inside;
+          jd_run(
+              &op,
+              [](void*) {
+                inside = jd_step_begin("y");
+                jd_step_end();
+              },
+              nullptr);
+          JD_REQUIRE(pass != JD_VALUES || (inside == pass && jd_pass() == pass));
+          jd_step_end();
+        }
+      },
+      kTwoTraceSteps);
+  EXPECT_EQ(r.status, 0) << r.err;
+  EXPECT_THAT(r.facts("diagnostic"), testing::Contains(HasSubstr("record.step_in_operator")));
+}
+
+TEST(Steps, ValuesThatAreCountedAndNotGivenAreNone) {
+  const auto r = recorded(
+      [] {
+        jd_op op{};
+        op.name = "op";
+        op.input_count = op.output_count = 5;
+        while (jd_recording() != 0) {
+          jd_step_begin("x");
+          jd_run(&op, [](void*) {}, nullptr);
+          jd_step_end();
+        }
+      },
+      kTwoTraceSteps);
+  EXPECT_EQ(r.status, 0) << r.err;
+}
+
 TEST(Steps, MakeThePassesOfAProgramThatLoops) {
   const auto r = recorded(
       [] {

@@ -47,9 +47,8 @@ std::uint64_t read_part(std::span<const std::byte> bytes) {
 
 void read_memory(benchmark::State& state) {
   const auto bytes = first(state);
-  const std::size_t parts = bytes.size() < (std::size_t{4} << 20)
-                                ? 1
-                                : std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t parts =
+      bytes.size() < (std::size_t{4} << 20) ? 1 : std::max(1U, std::thread::hardware_concurrency());
   for (auto _ : state) {
     std::vector<std::uint64_t> sums(parts);
     std::vector<std::jthread> threads;

@@ -24,11 +24,18 @@ std::string how_far(const std::vector<SpoolContents>& spools) {
   return fmt::format("after step {} ({})", last->index, run::kNames<run::Pass>[last->pass]);
 }
 
+constexpr const char* kTerminal =
+    "the program read from the terminal, which it has not while it is recorded, and was ended: "
+    "give "
+    "it what it asks for by an option or a file";
+
 }  // namespace
 
 Error nothing_recorded(const Recorded& recorded) {
   if (recorded.launched.cut)
     return {ExitCode::bad_input, "the recording ended before a step was recorded: record it again"};
+  if (recorded.launched.terminal)
+    return {ExitCode::bad_input, std::string("before a step was recorded, ") + kTerminal};
   const int status = recorded.launched.exit_status;
   const std::string ended = recorded.launched.interrupted ? "the program was interrupted"
                             : status != 0
@@ -78,6 +85,8 @@ void tell_imperfections(run::Run& run, const Recorded& recorded) {
   else if (launched.interrupted)
     diagnose(run, Severity::warning, "record.interrupted",
              fmt::format("the program was interrupted {}; what it had recorded is kept", far));
+  else if (launched.terminal)
+    diagnose(run, Severity::warning, "record.terminal", kTerminal);
   else if (launched.stopped)
     diagnose(run, Severity::note, "record.stopped",
              fmt::format("the program was ended {}, when nothing of it was left to record, as "

@@ -190,6 +190,10 @@ class Attendance {
     const int signal = signals_.wait();
     if (signal == SIGCHLD) others();
     if (signal == 0 || signal == SIGCHLD) return;
+    if (signal == SIGUSR1 || signal == SIGUSR2) {
+      kill(launched_.pid, signal);
+      return;
+    }
     if (std::exchange(launched_.interrupted, true))
       ending_.begin({SIGKILL});
     else if (signal == SIGINT)
@@ -198,7 +202,18 @@ class Attendance {
       ending_.begin({SIGTERM, SIGKILL});
   }
 
+  bool is_held_by_terminal() const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(launched_.pid), &info, WSTOPPED | WNOWAIT | WNOHANG) ==
+               0 &&
+           info.si_pid == launched_.pid && (info.si_status == SIGTTIN || info.si_status == SIGTTOU);
+  }
+
   void decide() {
+    if (!ending_.begun() && is_held_by_terminal()) {
+      launched_.terminal = true;
+      ending_.begin({SIGTERM, SIGKILL});
+    }
     if (launch_.stop && !ending_.begun() && nothing_is_left()) {
       launched_.stopped = true;
       ending_.begin({SIGINT, SIGTERM, SIGKILL});
@@ -252,6 +267,7 @@ class Attendance {
   // To the program's group, and to those that have left it.
   void send(int signal) {
     kill(-launched_.pid, signal);
+    kill(-launched_.pid, SIGCONT);  // who is held hears nothing
     for (pid_t pid : others())
       if (getpgid(pid) != launched_.pid) kill(pid, signal);
   }

@@ -53,6 +53,7 @@ struct Launched {
   int exit_status = 0;       // as a shell has it: 128 + the signal that ended it; kUnknownStatus
   bool interrupted = false;  // by Ctrl-C or SIGTERM to us
   bool stopped = false;      // by us, when nothing was left to record
+  bool terminal = false;     // ended by us: it read from the terminal, which it has not
   bool cut = false;          // we were killed meanwhile: this is what the journal says
   std::vector<std::string> left_behind;  // what had to be ended after the root: "7 (worker --all)"
   std::vector<run::Series> series;
@@ -61,9 +62,10 @@ struct Launched {
 };
 
 // The program runs in a process group of its own, with our stdout and stderr. Its stdin is ours
-// unless that is a terminal, which a group in the background could not read.
-// Ctrl-C once asks the program to end (SIGINT), twice kills it; SIGTERM and SIGHUP ask it (SIGTERM)
-// and kill it after the grace. What was recorded is kept.
+// unless that is a terminal, which a group in the background could not read; one that opens the
+// terminal itself would be held for ever, and is ended.
+// Ctrl-C once asks the program to end (SIGINT), twice kills it; SIGTERM, SIGHUP and SIGQUIT ask it
+// (SIGTERM) and kill it after the grace. What was recorded is kept. SIGUSR1 and SIGUSR2 go to it.
 Result<Launched> launch(const Launch& launch, const Installation& installation,
                         const Meters& meters, const Signals& signals);
 

@@ -160,6 +160,26 @@ TEST_F(Launcher, CtrlCEndsTheProgramAndKeepsIt) {
   EXPECT_EQ(file("kept"), "kept\n");
 }
 
+// A job in the background that reads the terminal is held by such a signal, for ever.
+TEST_F(Launcher, EndsAProgramThatReadsTheTerminal) {
+  const auto launched = run_shell("kill -TTIN $$; while :; do sleep 0.05; done");
+  ASSERT_TRUE(launched);
+  EXPECT_TRUE(launched->terminal);
+  EXPECT_FALSE(launched->interrupted);
+  EXPECT_EQ(launched->exit_status, 128 + SIGTERM);
+}
+
+TEST_F(Launcher, HandsOnWhatIsForTheProgram) {
+  std::jthread person([] {
+    usleep(900'000);
+    kill(getpid(), SIGUSR1);
+  });
+  const auto launched = run_shell("trap 'exit 7' USR1; while :; do sleep 0.05; done");
+  ASSERT_TRUE(launched);
+  EXPECT_FALSE(launched->interrupted);
+  EXPECT_EQ(launched->exit_status, 7);
+}
+
 TEST_F(Launcher, WaitsForADaemonThatRecordsAndCountsItsTime) {
   const std::string work = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; ";
   const auto launched = run_shell(

@@ -6,7 +6,7 @@
 namespace joulediff::lab {
 namespace {
 
-constexpr std::array kAsksForTheEnd = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kAsksForTheEnd = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 }  // namespace
 
@@ -17,7 +17,7 @@ Signals::Signals() {
   sigaction(SIGHUP, nullptr, &on_hangup);
   if (on_hangup.sa_handler == SIG_IGN) sigdelset(&requests_, SIGHUP);  // nohup
   ours_ = requests_;
-  sigaddset(&ours_, SIGCHLD);
+  for (int signal : {SIGCHLD, SIGUSR1, SIGUSR2}) sigaddset(&ours_, signal);
   pthread_sigmask(SIG_BLOCK, &ours_, &before_);
 }
 

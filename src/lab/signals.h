@@ -16,7 +16,8 @@ class Signals {
 
   const sigset_t& before() const { return before_; }
 
-  // The next signal: SIGCHLD, or one that asks for the end. 0: none within a tenth of a second.
+  // The next signal: SIGCHLD, one that is the program's (SIGUSR1, SIGUSR2), or one that asks for
+  // the end. 0: none within a tenth of a second.
   int wait() const;
 
   // Somebody asked for the end, and nobody has heard it yet.

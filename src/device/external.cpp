@@ -20,8 +20,6 @@
 
 #include "device/meter_text.h"
 
-extern char** environ;
-
 namespace joulediff::device {
 namespace {
 

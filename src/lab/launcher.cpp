@@ -21,8 +21,6 @@
 #include "lab/sampler.h"
 #include "spool/spool.h"
 
-extern char** environ;
-
 namespace joulediff::lab {
 namespace {
 
@@ -80,6 +78,7 @@ class SpawnAttributes {
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (std::string& text : texts) all.push_back(text.data());
   all.push_back(nullptr);
   return all;
@@ -115,7 +114,7 @@ class Ending {
 
 // Whether a spool holds more than every process with the recorder in it writes.
 bool holds_work(const std::filesystem::path& spool) {
-  constexpr std::size_t kBeginning = 64 * 1024;
+  constexpr std::size_t kBeginning = std::size_t{64} * 1024;
   std::ifstream file(spool, std::ios::binary);
   std::string bytes(kBeginning, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -309,6 +308,7 @@ std::vector<std::string> recording_environment(const Launch& launch,
   variables["JOULEDIFF_PASSES"] = launch.settings.passes;
   variables["JOULEDIFF_SOCKET"] = socket;
   std::vector<std::string> environment;
+  environment.reserve(environment.size() + variables.size());
   for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
   return environment;
 }

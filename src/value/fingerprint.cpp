@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <signal.h>
 #include <system_error>
 #include <thread>
 #include <type_traits>
@@ -144,8 +145,12 @@ Gathered gathered(const std::byte* base, std::size_t n, Element element) {
   const std::size_t parts = std::clamp<std::size_t>(
       n / kWorthAThread, 1,
       std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kThreads));
+  if (parts == 1) return gathered(base, 0, n, element);
   std::vector<Gathered> results(parts);
   std::vector<std::thread> threads;
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // a program's signals are not these threads'
   for (std::size_t p = 1; p < parts; ++p) {
     const auto part = [&, p] {
       results[p] = gathered(base, n * p / parts, n * (p + 1) / parts, element);
@@ -156,6 +161,7 @@ Gathered gathered(const std::byte* base, std::size_t n, Element element) {
       part();
     }
   }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   results[0] = gathered(base, 0, n / parts, element);
   for (std::thread& thread : threads) thread.join();
   for (std::size_t p = 1; p < parts; ++p) results[0].add(results[p]);
